@@ -1,0 +1,332 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// GPUWorkload is a GPU job: one pod or a gang of pods that are placed together, in one
+// decision, and run to completion.
+//
+// The shortest useful one names a model and a number of GPUs:
+//
+//	apiVersion: gpu.warp.dev/v1alpha1
+//	kind: GPUWorkload
+//	metadata: {name: llama2}
+//	spec: {modelName: llama2, gpuCount: 2}
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=gpuw,categories=all
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Model",type=string,JSONPath=`.spec.modelName`
+// +kubebuilder:printcolumn:name="GPUs",type=integer,JSONPath=`.spec.gpuCount`,description="GPUs of each pod"
+// +kubebuilder:printcolumn:name="Pods",type=integer,JSONPath=`.spec.parallelism`,description="pods of the gang"
+// +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.status.assignedNode`,description="node of the gang's first pod; -o wide shows all"
+// +kubebuilder:printcolumn:name="Retries",type=integer,JSONPath=`.status.retryCount`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`
+// +kubebuilder:printcolumn:name="Priority",type=string,JSONPath=`.spec.priority`,priority=1
+// +kubebuilder:printcolumn:name="Strategy",type=string,JSONPath=`.spec.schedulingStrategy`,priority=1
+// +kubebuilder:printcolumn:name="Job",type=string,JSONPath=`.status.jobName`,priority=1
+// +kubebuilder:printcolumn:name="Nodes",type=string,JSONPath=`.status.assignedNodes`,priority=1
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name must have at most 63 characters: it becomes a label value on the pods"
+type GPUWorkload struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec says what to run and what it needs. Apart from suspend, priority, retryPolicy,
+	// ttlSecondsAfterFinished and activeDeadlineSeconds it can be changed only while the
+	// workload is suspended.
+	// +required
+	Spec GPUWorkloadSpec `json:"spec"`
+
+	// Status says where the workload stands. The controller writes it.
+	// +optional
+	Status GPUWorkloadStatus `json:"status,omitempty"`
+}
+
+// GPUWorkloadList is a list of GPUWorkloads.
+//
+// +kubebuilder:object:root=true
+type GPUWorkloadList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []GPUWorkload `json:"items"`
+}
+
+// GPUWorkloadSpec says what to run and what it needs.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.minParallelism) || self.minParallelism <= self.parallelism",message="minParallelism must not be larger than parallelism: lower minParallelism or raise parallelism"
+// +kubebuilder:validation:XValidation:rule="!has(self.gpu) || !has(self.gpu.milli) || self.gpuCount == 1",message="gpu.milli is a share of one GPU: gpuCount must be 1 with it"
+// +kubebuilder:validation:XValidation:rule="!has(self.topology) || !has(self.topology.slice) || self.topology.slice.size <= self.parallelism",message="topology.slice.size must not be larger than parallelism"
+// +kubebuilder:validation:XValidation:rule="!has(self.topology) || !has(self.topology.slice) || self.parallelism % self.topology.slice.size == 0",message="parallelism must be a multiple of topology.slice.size, so that every slice is whole"
+// +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || size(self.template.spec.containers) > 0",message="template.spec.containers must have at least one container; leave template out to run the default image"
+// +kubebuilder:validation:XValidation:rule="!has(self.template) || has(self.template.spec)",message="template.spec is missing; leave template out to run the default image"
+// +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || !has(self.template.spec.restartPolicy) || self.template.spec.restartPolicy in ['Never', 'OnFailure']",message="template.spec.restartPolicy must be Never or OnFailure: a GPUWorkload runs to completion"
+// +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || !has(self.template.spec.nodeName) || self.template.spec.nodeName == ''",message="template.spec.nodeName must be empty: placing the pods is what the controller is for; use template.spec.nodeSelector to narrow the choice"
+// +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || !has(self.template.spec.schedulerName) || !has(self.schedulerName) || self.template.spec.schedulerName == self.schedulerName",message="template.spec.schedulerName differs from schedulerName: set only schedulerName"
+// +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || !has(self.template.spec.priorityClassName) || !has(self.priorityClassName) || self.template.spec.priorityClassName == self.priorityClassName",message="template.spec.priorityClassName differs from priorityClassName: set only priorityClassName"
+// +kubebuilder:validation:XValidation:rule="oldSelf.suspend || self.modelName == oldSelf.modelName",message="modelName can be changed only while the workload is suspended (spec.suspend: true)"
+// +kubebuilder:validation:XValidation:rule="oldSelf.suspend || self.gpuCount == oldSelf.gpuCount",message="gpuCount can be changed only while the workload is suspended (spec.suspend: true)"
+// +kubebuilder:validation:XValidation:rule="oldSelf.suspend || self.parallelism == oldSelf.parallelism",message="parallelism can be changed only while the workload is suspended (spec.suspend: true)"
+// +kubebuilder:validation:XValidation:rule="oldSelf.suspend || self.?minParallelism == oldSelf.?minParallelism",message="minParallelism can be changed only while the workload is suspended (spec.suspend: true)"
+// +kubebuilder:validation:XValidation:rule="oldSelf.suspend || self.schedulingStrategy == oldSelf.schedulingStrategy",message="schedulingStrategy can be changed only while the workload is suspended (spec.suspend: true)"
+// +kubebuilder:validation:XValidation:rule="oldSelf.suspend || self.restartPolicy == oldSelf.restartPolicy",message="restartPolicy can be changed only while the workload is suspended (spec.suspend: true)"
+// +kubebuilder:validation:XValidation:rule="oldSelf.suspend || self.?gpu == oldSelf.?gpu",message="gpu can be changed only while the workload is suspended (spec.suspend: true)"
+// +kubebuilder:validation:XValidation:rule="oldSelf.suspend || self.?topology == oldSelf.?topology",message="topology can be changed only while the workload is suspended (spec.suspend: true)"
+// +kubebuilder:validation:XValidation:rule="oldSelf.suspend || self.?template == oldSelf.?template",message="template can be changed only while the workload is suspended (spec.suspend: true)"
+// +kubebuilder:validation:XValidation:rule="oldSelf.suspend || self.?schedulerName == oldSelf.?schedulerName",message="schedulerName can be changed only while the workload is suspended (spec.suspend: true)"
+// +kubebuilder:validation:XValidation:rule="oldSelf.suspend || self.?priorityClassName == oldSelf.?priorityClassName",message="priorityClassName can be changed only while the workload is suspended (spec.suspend: true)"
+// +kubebuilder:validation:XValidation:rule="self.?className == oldSelf.?className",message="className cannot be changed: delete the workload and create it with the other class"
+type GPUWorkloadSpec struct {
+	// ModelName names what runs, for people, metrics and cost reports, for example "llama2-70b".
+	// Containers see it as the environment variable MODEL_NAME.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	ModelName string `json:"modelName"`
+
+	// GPUCount is the number of GPUs of each pod, in units of gpu.resourceName. The whole
+	// workload holds gpuCount x parallelism.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1024
+	GPUCount int32 `json:"gpuCount,omitempty"`
+
+	// Priority orders workloads that wait: higher ones are planned first. It does not evict
+	// anybody.
+	// +optional
+	// +kubebuilder:default=medium
+	Priority WorkloadPriority `json:"priority,omitempty"`
+
+	// SchedulingStrategy names the rule that picks among the nodes that fit: leastLoaded (most
+	// free GPUs first; spreads), random, costOptimized (nodes labelled
+	// gpu-orchestrator/cheap-node=true first). The set is open: an installation can register
+	// more; a name that is not registered is refused with the list of those that are.
+	// +optional
+	// +kubebuilder:default=leastLoaded
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-zA-Z][a-zA-Z0-9.-]*$`
+	SchedulingStrategy string `json:"schedulingStrategy,omitempty"`
+
+	// RetryPolicy says how often and how soon a failed workload is started again.
+	// +optional
+	// +kubebuilder:default={}
+	RetryPolicy RetryPolicy `json:"retryPolicy,omitempty"`
+
+	// Template is the pod to run. Left out, it is one container of the controller's default
+	// image. gpuCount is given to the one container that asks for GPUs, or else to the first;
+	// the controller adds a scheduling gate and, once the gang is planned, the chosen node.
+	// +optional
+	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
+
+	// Parallelism is the number of pods of the gang. All of them are placed in one decision
+	// and start together. Each pod finds its rank in JOB_COMPLETION_INDEX.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	Parallelism int32 `json:"parallelism,omitempty"`
+
+	// MinParallelism makes the gang elastic: if parallelism pods do not fit, the largest
+	// number that does, but no fewer than this, is started. Left out, it is all or nothing.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MinParallelism *int32 `json:"minParallelism,omitempty"`
+
+	// GPU says which GPUs will do. Left out, any NVIDIA GPU.
+	// +optional
+	GPU *GPURequirements `json:"gpu,omitempty"`
+
+	// Topology says how close together the pods of the gang must be.
+	// +optional
+	Topology *TopologyRequirements `json:"topology,omitempty"`
+
+	// RestartPolicy says what a failed pod takes with it. "gang" (the default) stops and
+	// starts the whole gang, as collective communication needs it; "member" replaces the
+	// failed pod alone.
+	// +optional
+	// +kubebuilder:default=gang
+	RestartPolicy GangRestartPolicy `json:"restartPolicy,omitempty"`
+
+	// ClassName names the gpu-orchestrator installation that takes care of this workload,
+	// where several share a cluster. Left out, the one without a class.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	ClassName string `json:"className,omitempty"`
+
+	// SchedulerName is the scheduler that binds the pods. Left out, the cluster's default
+	// scheduler.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	SchedulerName string `json:"schedulerName,omitempty"`
+
+	// PriorityClassName is the Kubernetes PriorityClass of the pods.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+
+	// Suspend stops the workload: its pods end and its GPUs are free for others. Set back to
+	// false, it is planned and started anew. A suspension is not a retry.
+	// +optional
+	// +kubebuilder:default=false
+	Suspend bool `json:"suspend"`
+
+	// TTLSecondsAfterFinished deletes the workload, with its Job and pods, this many seconds
+	// after it succeeded or failed. Left out, it stays.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
+
+	// ActiveDeadlineSeconds fails the workload this many seconds after its pods were first
+	// all bound, whatever it does then; retries share the one allowance, time spent
+	// suspended counts.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
+}
+
+// WorkloadPriority orders workloads that wait.
+//
+// +kubebuilder:validation:Enum=low;medium;high;critical
+type WorkloadPriority string
+
+// The priorities, least first.
+const (
+	PriorityLow      WorkloadPriority = "low"
+	PriorityMedium   WorkloadPriority = "medium"
+	PriorityHigh     WorkloadPriority = "high"
+	PriorityCritical WorkloadPriority = "critical"
+)
+
+// GangRestartPolicy says what a failed pod takes with it.
+//
+// +kubebuilder:validation:Enum=gang;member
+type GangRestartPolicy string
+
+const (
+	// RestartGang stops and starts the whole gang.
+	RestartGang GangRestartPolicy = "gang"
+	// RestartMember replaces the failed pod alone.
+	RestartMember GangRestartPolicy = "member"
+)
+
+// RetryPolicy says how often and how soon a failed workload is started again. The n-th retry
+// (from 0) comes after backoffSeconds x 2^n plus 0-10 % jitter, at most 5 minutes.
+type RetryPolicy struct {
+	// MaxRetries is how many times the workload is started again after a failure: gang
+	// restarts, or with restartPolicy "member" replaced pods. 0 fails at the first failure.
+	// Waiting for free GPUs uses up no retry.
+	// +optional
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	MaxRetries *int32 `json:"maxRetries,omitempty"`
+
+	// BackoffSeconds is the pause before the first retry; it doubles with each one.
+	// +optional
+	// +kubebuilder:default=30
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=300
+	BackoffSeconds *int32 `json:"backoffSeconds,omitempty"`
+}
+
+// GPURequirements says which GPUs will do.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.milli) || self.resourceName == 'nvidia.com/gpu'",message="gpu.milli asks for a share of a whole GPU: leave resourceName out"
+type GPURequirements struct {
+	// ResourceName is what the pods ask their node for: nvidia.com/gpu (the default),
+	// a MIG instance such as nvidia.com/mig-1g.10gb, amd.com/gpu, gpu.intel.com/i915.
+	// +optional
+	// +kubebuilder:default="nvidia.com/gpu"
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
+	ResourceName string `json:"resourceName,omitempty"`
+
+	// Product is the GPU's product name as the node's label nvidia.com/gpu.product tells it,
+	// for example NVIDIA-H100-80GB-HBM3.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Product string `json:"product,omitempty"`
+
+	// Architecture is the GPU's family as the node's label nvidia.com/gpu.family tells it,
+	// for example hopper. Upper and lower case are the same.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Architecture string `json:"architecture,omitempty"`
+
+	// MinMemory is the least memory of each GPU, for example 40Gi.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="gpu.minMemory must be more than 0"
+	MinMemory *resource.Quantity `json:"minMemory,omitempty"`
+
+	// Milli asks for a share of one GPU, in thousandths, on a node that shares its GPUs by
+	// time-slicing or MPS (resource nvidia.com/gpu.shared). A node with r replicas a GPU
+	// offers shares of 1000/r; the pod gets one replica on a node whose share is enough.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=999
+	Milli *int32 `json:"milli,omitempty"`
+
+	// TopologyPreference says which GPUs of one node should go together: none, nvlink, numa
+	// or pcie. It is a preference: it never keeps a workload from running.
+	// +optional
+	// +kubebuilder:default=none
+	TopologyPreference TopologyPreference `json:"topologyPreference,omitempty"`
+}
+
+// TopologyPreference says which GPUs of one node should go together.
+//
+// +kubebuilder:validation:Enum=none;nvlink;numa;pcie
+type TopologyPreference string
+
+// The preferences inside one node.
+const (
+	TopologyNone   TopologyPreference = "none"
+	TopologyNVLink TopologyPreference = "nvlink"
+	TopologyNUMA   TopologyPreference = "numa"
+	TopologyPCIe   TopologyPreference = "pcie"
+)
+
+// TopologyRequirements says how close together the pods of a gang must be. A level is a name
+// from the controller's configuration (by default, from the outside in: region, zone, spine,
+// leaf, rack, nvlink, host) or the node label key behind it.
+type TopologyRequirements struct {
+	// Required is the level of which one domain must hold the whole gang: "leaf" puts all
+	// pods under one leaf switch, or the workload waits.
+	// +optional
+	// +kubebuilder:validation:MaxLength=316
+	Required string `json:"required,omitempty"`
+
+	// Preferred is the level of which one domain should hold the whole gang. If none can,
+	// the next wider level is tried, and so on.
+	// +optional
+	// +kubebuilder:validation:MaxLength=316
+	Preferred string `json:"preferred,omitempty"`
+
+	// Slice cuts the gang into equal groups, each of which must be inside one domain.
+	// +optional
+	Slice *TopologySlice `json:"slice,omitempty"`
+}
+
+// TopologySlice cuts a gang into groups of size pods with consecutive ranks, each inside one
+// domain of level: {size: 16, level: leaf} keeps ranks 0-15 under one leaf, 16-31 under one
+// leaf, and so on.
+type TopologySlice struct {
+	// Size is the number of pods of a slice. parallelism must be a multiple of it.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Size int32 `json:"size"`
+
+	// Level is the level of which one domain must hold a whole slice.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=316
+	Level string `json:"level"`
+}
