@@ -1,0 +1,135 @@
+// Package imports holds the rules of this tree that a compiler does not: who may
+// import whom, how long a file may be, and what core refuses to do. They are
+// tests, so that breaking one is a decision that shows in a diff of the table.
+package imports
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// effects are the parts of the standard library that act on the world. core
+// decides over plain data, so that a decision can be replayed, simulated and
+// embedded by anyone; time and rand are allowed for their types (lint forbids
+// the clock and the global generator).
+var effects = []string{
+	"database/sql/...", "expvar", "log/...", "net/...", "os/...", "plugin",
+	"runtime/debug", "runtime/pprof", "runtime/trace", "syscall/...", "testing/...", "unsafe",
+}
+
+// rules is the table. Paths are relative to the module unless they are an import
+// path of somebody else's; "x/..." means x and everything below it; "std" is the
+// standard library. A path of ours that vanishes fails TestEveryPathExists.
+var rules = []rule{
+	{
+		path:  "core/...",
+		only:  []string{"std", "gonum.org/v1/gonum/...", "core/..."},
+		never: effects,
+		why:   "core decides and never acts: no client, clock, log, goroutine or metric inside",
+	},
+	{
+		path: "core/cluster/...",
+		only: []string{"std"},
+		why:  "it is the world as data, which everything else in core builds on",
+	},
+	{
+		path: "core/placement/...",
+		only: []string{"std", "core/cluster", "core/placement/..."},
+		why:  "the engine sees the world only as core/cluster data, so that a what-if is an edited snapshot",
+	},
+	{
+		path: "api/...",
+		only: []string{"std", "api/...", "k8s.io/api/...", "k8s.io/apimachinery/..."},
+		why:  "people import the API types into their own programs; each further dependency becomes theirs",
+	},
+	{
+		path: "config/...",
+		only: []string{"std"},
+		why:  "it embeds the manifests and nothing else",
+	},
+	{
+		path:       "internal/sandbox/applet",
+		importedBy: []string{"cmd/..."},
+		why:        "it links a whole Kubernetes control plane: minutes to compile and seconds to link for whoever imports it, so everyone else runs it as a process",
+	},
+	{
+		path:       "k8s.io/kubernetes/cmd/kube-apiserver/...",
+		importedBy: []string{"internal/sandbox/applet"},
+		why:        "the control plane's programs are linked in one place",
+	},
+	{
+		path:       "k8s.io/kubernetes/cmd/kube-controller-manager/...",
+		importedBy: []string{"internal/sandbox/applet"},
+		why:        "the control plane's programs are linked in one place",
+	},
+	{
+		path:       "k8s.io/kubernetes/cmd/kube-scheduler/...",
+		importedBy: []string{"internal/sandbox/applet"},
+		why:        "the control plane's programs are linked in one place",
+	},
+	{
+		path:       "go.etcd.io/etcd/server/...",
+		importedBy: []string{"internal/sandbox/applet"},
+		why:        "the control plane's programs are linked in one place",
+	},
+}
+
+// badNames say nothing about what a package is for, so everything ends up in them.
+var badNames = []string{"util", "utils", "common", "helper", "helpers", "types", "misc", "shared", "base"}
+
+func TestImportRules(t *testing.T) {
+	for _, violation := range check(loadTree(t), rules) {
+		t.Error(violation)
+	}
+}
+
+func TestEveryPathExists(t *testing.T) {
+	for _, missing := range vanished(loadTree(t), rules) {
+		t.Error(missing)
+	}
+}
+
+func TestEveryCorePackageHasARow(t *testing.T) {
+	for _, missing := range withoutRow(loadTree(t), rules) {
+		t.Error(missing)
+	}
+}
+
+func TestPackageNames(t *testing.T) {
+	for _, violation := range checkNames(loadTree(t), badNames) {
+		t.Error(violation)
+	}
+}
+
+// TestCoreDependencies asks the go command for what core pulls in, all the way
+// down: the table above judges direct imports only.
+func TestCoreDependencies(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "./core/...")
+	cmd.Dir = root(t)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("listing the dependencies of core: %v\n%s", err, stderr.String())
+	}
+	deps := strings.Fields(string(out))
+	if !slices.Contains(deps, module+"/core/placement") {
+		t.Fatalf("core/placement is not among the %d packages listed: the question was wrong", len(deps))
+	}
+	for _, violation := range checkDependencies(deps) {
+		t.Error(violation)
+	}
+}
+
+func checkDependencies(deps []string) []string {
+	var violations []string
+	for _, dep := range deps {
+		switch {
+		case dep == "net/http", strings.HasPrefix(dep, "k8s.io/"), strings.HasPrefix(dep, "sigs.k8s.io/"):
+			violations = append(violations, "core depends on "+dep+": it must be importable without Kubernetes and without a network")
+		}
+	}
+	return violations
+}
