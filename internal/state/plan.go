@@ -1,0 +1,135 @@
+package state
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
+	"github.com/reyisjones/gpu-orchestrator/core/cluster"
+	"github.com/reyisjones/gpu-orchestrator/core/placement"
+)
+
+// Ask says which part of a workload is to be planned.
+type Ask struct {
+	// Attempt is the attempt that the plan is for.
+	Attempt int32
+	// Ranks are the members to place; nil is the whole gang.
+	Ranks []int32
+	// Kept are the nodes of members that stay.
+	Kept []string
+	// Avoid are nodes that refused a pod of this workload a short while ago.
+	Avoid []string
+}
+
+// Plan decides where the pods of the workload go and, if there is room, holds it for them, in
+// one step: no other plan sees the same room free. The hold ends by itself, member by member,
+// when pods are seen to hold their own, or with Release. The result maps ranks to nodes.
+//
+// Errors are *InvalidError where the workload must change.
+func (s *State) Plan(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask Ask) (placement.Decision, map[int32]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.strategies.Get(w.Spec.SchedulingStrategy); w.Spec.SchedulingStrategy != "" && err != nil {
+		return placement.Decision{}, nil, &InvalidError{Field: "spec.schedulingStrategy", Problem: err.Error()}
+	}
+	var use cluster.Vector
+	use, s.resources = podUse(pod, s.resources)
+	r, err := request(w, pod, s.levels, s.resources)
+	if err != nil {
+		return placement.Decision{}, nil, err
+	}
+	r.Kept, r.Avoid = ask.Kept, ask.Avoid
+	if ask.Ranks != nil {
+		r.Count, r.MinCount = len(ask.Ranks), 0
+		r.Topology.SliceLevel = placement.AnyLevel
+	}
+	s.release(w.UID)
+	d, err := placement.Plan(s.current(), &r, s.strategies)
+	if err != nil || !d.Feasible {
+		return d, nil, err
+	}
+	nodeOf := make(map[int32]string, len(d.Nodes))
+	for i, node := range d.Nodes {
+		rank := int32(i)
+		if ask.Ranks != nil {
+			rank = ask.Ranks[i]
+		}
+		nodeOf[rank] = node
+	}
+	s.hold(w.UID, &hold{attempt: ask.Attempt, pod: use, members: maps.Clone(nodeOf)})
+	return d, nodeOf, nil
+}
+
+// Restore holds again what a plan that was written down promised, unless a hold of the same
+// or a later attempt stands. A controller that starts anew calls it for every workload before
+// it plans any.
+func (s *State) Restore(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, nodeOf map[int32]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h, ok := s.holds[w.UID]; ok && h.attempt >= w.Status.Attempt {
+		return
+	}
+	var use cluster.Vector
+	use, s.resources = podUse(pod, s.resources)
+	members := maps.Clone(nodeOf)
+	for _, p := range s.pods {
+		if p.settled && p.member.workload == w.UID && p.member.attempt == w.Status.Attempt {
+			delete(members, p.member.rank)
+		}
+	}
+	s.release(w.UID)
+	s.hold(w.UID, &hold{attempt: w.Status.Attempt, pod: use, members: members})
+}
+
+// Release gives back what plans of the workload still hold. Pods keep what they hold.
+func (s *State) Release(uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.release(uid)
+	delete(s.holds, uid)
+}
+
+// Held returns how many members of the workload's gang are promised room but have no planned
+// pod yet.
+func (s *State) Held(uid types.UID) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h, ok := s.holds[uid]; ok {
+		return len(h.members)
+	}
+	return 0
+}
+
+func (s *State) hold(uid types.UID, h *hold) {
+	s.holds[uid] = h
+	for _, node := range h.members {
+		s.take(node, h.pod)
+	}
+}
+
+// release empties the hold of a workload but remembers its attempt.
+func (s *State) release(uid types.UID) {
+	h, ok := s.holds[uid]
+	if !ok {
+		return
+	}
+	for _, rank := range slices.Collect(maps.Keys(h.members)) {
+		s.give(h.members[rank], h.pod)
+		delete(h.members, rank)
+	}
+}
+
+// settle ends the hold of one member: its pod holds its own room now, or needs none any more.
+func (s *State) settle(m member) {
+	h, ok := s.holds[m.workload]
+	if !ok || h.attempt != m.attempt {
+		return
+	}
+	if node, held := h.members[m.rank]; held {
+		s.give(node, h.pod)
+		delete(h.members, m.rank)
+	}
+}

@@ -1,0 +1,158 @@
+package state
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
+	"github.com/reyisjones/gpu-orchestrator/core/cluster"
+	"github.com/reyisjones/gpu-orchestrator/core/placement"
+)
+
+// InvalidError says that a workload cannot be carried out as written, and what to change. It
+// will not go away by itself.
+type InvalidError struct {
+	// Field is the path of the field: "spec.topology.required".
+	Field string
+	// Problem is a sentence with what is wrong and what to do.
+	Problem string
+}
+
+// Error implements error.
+func (e *InvalidError) Error() string { return e.Field + ": " + e.Problem }
+
+// ResourceName returns what the pods of the workload ask their node for.
+func ResourceName(w *gpuv1alpha1.GPUWorkload) string {
+	switch g := w.Spec.GPU; {
+	case g == nil || g.ResourceName == "" && g.Milli == nil:
+		return gpuv1alpha1.DefaultResourceName
+	case g.Milli != nil:
+		return gpuv1alpha1.SharedResourceName
+	default:
+		return g.ResourceName
+	}
+}
+
+// request translates a workload and the pod it runs into a question to the engine. The
+// resources table must know every resource of the pod.
+func request(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, levels []cluster.Level, resources *cluster.Resources) (placement.Request, error) {
+	topology, err := translateTopology(w.Spec.Topology, levels)
+	if err != nil {
+		return placement.Request{}, err
+	}
+	r := placement.Request{
+		Name:     w.Namespace + "/" + w.Name,
+		Count:    int(max(w.Spec.Parallelism, 1)),
+		Strategy: w.Spec.SchedulingStrategy,
+		Topology: topology,
+		Seed:     seed(w.UID, w.Status.Attempt),
+	}
+	if r.Strategy == "" {
+		r.Strategy = gpuv1alpha1.DefaultStrategy
+	}
+	if w.Spec.MinParallelism != nil {
+		r.MinCount = int(*w.Spec.MinParallelism)
+	}
+	r.Pod = shape(w, pod, resources)
+	return r, nil
+}
+
+func shape(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, resources *cluster.Resources) placement.Shape {
+	name := ResourceName(w)
+	s := placement.Shape{
+		GPUResource:     resources.Index(name),
+		GPUResourceName: name,
+		Selector:        translateSelector(pod),
+	}
+	s.Resources, _ = podUse(pod, resources)
+	s.GPUs = s.Resources.At(s.GPUResource)
+	for _, t := range pod.Spec.Tolerations {
+		s.Tolerations = append(s.Tolerations, cluster.Toleration{
+			Key:    t.Key,
+			Value:  t.Value,
+			Effect: cluster.Effect(t.Effect),
+			Exists: t.Operator == corev1.TolerationOpExists,
+		})
+	}
+	if g := w.Spec.GPU; g != nil {
+		s.GPU.Product = g.Product
+		s.GPU.Architecture = strings.ToLower(g.Architecture)
+		if g.MinMemory != nil {
+			// Labels tell whole MiB: asking for a fraction of one rounds up.
+			s.GPU.MemoryMiB = (g.MinMemory.Value() + 1<<20 - 1) >> 20
+		}
+		if g.Milli != nil {
+			s.Milli = int(*g.Milli)
+		}
+	}
+	return s
+}
+
+func translateTopology(t *gpuv1alpha1.TopologyRequirements, levels []cluster.Level) (placement.Topology, error) {
+	topology := placement.NoTopology()
+	if t == nil {
+		return topology, nil
+	}
+	var err error
+	if topology.Required, err = findLevel(levels, "spec.topology.required", t.Required); err != nil {
+		return topology, err
+	}
+	if topology.Preferred, err = findLevel(levels, "spec.topology.preferred", t.Preferred); err != nil {
+		return topology, err
+	}
+	if t.Slice != nil {
+		if topology.SliceLevel, err = findLevel(levels, "spec.topology.slice.level", t.Slice.Level); err != nil {
+			return topology, err
+		}
+		topology.SliceSize = int(t.Slice.Size)
+	}
+	return topology, nil
+}
+
+func findLevel(levels []cluster.Level, field, name string) (int, error) {
+	if name == "" {
+		return placement.AnyLevel, nil
+	}
+	if i, ok := cluster.FindLevel(levels, name); ok {
+		return i, nil
+	}
+	names := make([]string, len(levels))
+	for i, l := range levels {
+		names[i] = l.Name
+	}
+	return placement.AnyLevel, &InvalidError{
+		Field:   field,
+		Problem: fmt.Sprintf("there is no topology level %q; this installation knows %s", name, strings.Join(names, ", ")),
+	}
+}
+
+// translateSelector reads nodeSelector and required node affinity.
+func translateSelector(pod *corev1.Pod) cluster.Selector {
+	s := cluster.Selector{Labels: pod.Spec.NodeSelector}
+	a := pod.Spec.Affinity
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return s
+	}
+	for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		t := make(cluster.Term, 0, len(term.MatchExpressions)+len(term.MatchFields))
+		for _, e := range term.MatchExpressions {
+			t = append(t, cluster.Requirement{Key: e.Key, Operator: cluster.Operator(e.Operator), Values: e.Values})
+		}
+		for _, e := range term.MatchFields {
+			t = append(t, cluster.Requirement{Key: e.Key, Operator: cluster.Operator(e.Operator), Values: e.Values, Field: true})
+		}
+		s.Terms = append(s.Terms, t)
+	}
+	return s
+}
+
+// seed makes strategy random the same for one attempt of one workload, whoever plans it.
+func seed(uid types.UID, attempt int32) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s/%d", uid, attempt)
+	return h.Sum64()
+}

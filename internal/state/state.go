@@ -1,0 +1,233 @@
+package state
+
+import (
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/reyisjones/gpu-orchestrator/core/cluster"
+	"github.com/reyisjones/gpu-orchestrator/core/placement"
+)
+
+// State is the cluster as its informers tell it, plus the promises of plans that the cluster
+// does not show yet. It is safe for concurrent use.
+type State struct {
+	levels     []cluster.Level
+	strategies *placement.Registry
+
+	mu        sync.Mutex
+	resources *cluster.Resources
+	nodes     map[string]*entry
+	pods      map[types.UID]podEntry
+	holds     map[types.UID]*hold
+
+	generation uint64
+	snapshot   *cluster.Snapshot
+	changed    map[string]struct{}
+	reordered  bool
+}
+
+// entry is what is known of one node. Its node is nil while only pods speak of it.
+type entry struct {
+	node *cluster.Node
+	used cluster.Vector
+}
+
+// podEntry is what a pod holds, and where. Pods of gangs are kept after they have ended, too,
+// so that it is known which ranks need no promise any more.
+type podEntry struct {
+	node   string
+	use    cluster.Vector
+	member member
+	// settled says that the pod holds its own room, or has ended.
+	settled bool
+}
+
+// hold is what a plan promised to members of a gang that no planned pod holds yet.
+type hold struct {
+	attempt int32
+	pod     cluster.Vector
+	members map[int32]string
+}
+
+// New returns an empty State. Levels are the topology levels, outermost first.
+func New(levels []cluster.Level, strategies *placement.Registry) *State {
+	return &State{
+		levels:     levels,
+		strategies: strategies,
+		resources:  cluster.NewResources(),
+		nodes:      make(map[string]*entry),
+		pods:       make(map[types.UID]podEntry),
+		holds:      make(map[types.UID]*hold),
+		changed:    make(map[string]struct{}),
+		reordered:  true,
+	}
+}
+
+// Strategies returns the registered strategies.
+func (s *State) Strategies() *placement.Registry { return s.strategies }
+
+// Snapshot returns the cluster as it is now.
+func (s *State) Snapshot() *cluster.Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current()
+}
+
+// SetNode takes in a node. It reports whether the node may have become more useful: new,
+// larger, in service again, or changed in what selectors look at.
+func (s *State) SetNode(n *corev1.Node) (better bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	node, resources := translateNode(n, s.levels, s.resources)
+	s.resources = resources
+	e := s.entry(n.Name)
+	old := e.node
+	if old != nil && equalNodes(old, node) {
+		return false
+	}
+	if old == nil || !equalPaths(old, node) {
+		s.reordered = true
+	}
+	e.node = node
+	s.touch(n.Name)
+	return true
+}
+
+// DropNode forgets a node. What pods held there is remembered until they go.
+func (s *State) DropNode(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e, ok := s.nodes[name]; ok && e.node != nil {
+		e.node = nil
+		s.reordered = true
+		s.touch(name)
+		s.tidy(name)
+	}
+}
+
+// SetPod takes in a pod. It reports whether room was freed by it.
+func (s *State) SetPod(pod *corev1.Pod) (freed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.pods[pod.UID]
+	next := podEntry{node: holdsNode(pod)}
+	m, isMember := memberOf(pod)
+	if isMember {
+		next.member = m
+		next.settled = next.node != "" || Finished(pod)
+	}
+	if next.node != "" {
+		next.use, s.resources = podUse(pod, s.resources)
+	}
+	// Only the first such news of a pod ends a hold: the next hold of the same rank is for
+	// the pod that replaces this one.
+	if next.settled && !old.settled {
+		s.settle(m)
+	}
+	if next.node == "" && !isMember {
+		delete(s.pods, pod.UID)
+	} else {
+		s.pods[pod.UID] = next
+	}
+	if old.node == next.node && equalVectors(old.use, next.use) {
+		return false
+	}
+	if old.node != "" {
+		s.give(old.node, old.use)
+	}
+	if next.node != "" {
+		s.take(next.node, next.use)
+	}
+	return old.node != ""
+}
+
+// DropPod forgets a pod that is gone. It reports whether room was freed by it.
+func (s *State) DropPod(uid types.UID) (freed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.pods[uid]
+	delete(s.pods, uid)
+	if old.node == "" {
+		return false
+	}
+	s.give(old.node, old.use)
+	return true
+}
+
+// current returns the snapshot of all that was taken in. The caller holds the lock.
+func (s *State) current() *cluster.Snapshot {
+	switch {
+	case s.reordered || s.snapshot == nil:
+		nodes := make([]*cluster.Node, 0, len(s.nodes))
+		for name := range s.nodes {
+			if n := s.frozen(name); n != nil {
+				nodes = append(nodes, n)
+			}
+		}
+		s.generation++
+		s.snapshot = cluster.NewSnapshot(s.generation, s.levels, s.resources, nodes)
+	case len(s.changed) > 0:
+		nodes := make([]*cluster.Node, 0, len(s.changed))
+		for name := range s.changed {
+			if n := s.frozen(name); n != nil {
+				nodes = append(nodes, n)
+			}
+		}
+		s.generation++
+		s.snapshot = s.snapshot.Next(s.generation, s.resources, nodes)
+	}
+	s.reordered = false
+	clear(s.changed)
+	return s.snapshot
+}
+
+// frozen returns a copy of the node that nobody will write to, with what it holds now.
+func (s *State) frozen(name string) *cluster.Node {
+	e := s.nodes[name]
+	if e == nil || e.node == nil {
+		return nil
+	}
+	n := *e.node
+	n.Used = e.used.Clone()
+	return &n
+}
+
+func (s *State) entry(name string) *entry {
+	e, ok := s.nodes[name]
+	if !ok {
+		e = &entry{}
+		s.nodes[name] = e
+	}
+	return e
+}
+
+func (s *State) take(node string, use cluster.Vector) {
+	e := s.entry(node)
+	e.used = e.used.Add(use)
+	s.touch(node)
+}
+
+func (s *State) give(node string, use cluster.Vector) {
+	e := s.entry(node)
+	e.used = e.used.Sub(use)
+	s.touch(node)
+	s.tidy(node)
+}
+
+func (s *State) touch(name string) { s.changed[name] = struct{}{} }
+
+// tidy forgets a node that is gone once nothing is held there any more.
+func (s *State) tidy(name string) {
+	e := s.nodes[name]
+	if e == nil || e.node != nil {
+		return
+	}
+	for _, x := range e.used {
+		if x != 0 {
+			return
+		}
+	}
+	delete(s.nodes, name)
+}
