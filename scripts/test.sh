@@ -9,6 +9,9 @@
 #                            cores, then about 5.
 #   scripts/test.sh fast     formatting, vet, import rules and unit tests: needs no
 #                            control plane
+#   scripts/test.sh check    fast, generated code, a clean tree after it, and lint:
+#                            before a push
+#   scripts/test.sh e2e      only the tests on a real control plane
 #
 # Every step runs even if an earlier one failed; the exit code says whether one did.
 # CI=true turns skips into failures.
@@ -105,7 +108,7 @@ vet() {
   # Without cgo, so that build, vet, lint and the end-to-end tests share what they compile.
   local list
   list=$(packages light ./...) || return
-  [[ $mode == all ]] && list=./...
+  if [[ $mode == all ]]; then list=./...; fi
   # shellcheck disable=SC2086 # a list of packages
   CGO_ENABLED=0 go vet $list
 }
@@ -124,6 +127,20 @@ run_tests() {
   shift 2
   scripts/tool gotestsum --format "$format" --format-hide-empty-pkg \
     --jsonfile "$results/$name.json" -- "$@"
+}
+
+clean_tree() {
+  local dirty
+  dirty=$(git status --porcelain)
+  if [[ -n $dirty ]]; then
+    printf 'these changes are not committed:\n%s\n' "$dirty" >&2
+    return 1
+  fi
+}
+
+lint() {
+  # Without cgo for the same reason as vet.
+  CGO_ENABLED=0 scripts/tool golangci-lint run ./...
 }
 
 imports() {
@@ -184,27 +201,41 @@ summary() {
   return $failed
 }
 
+# in_modes MODE... tells whether this run is in one of the modes.
+in_modes() { [[ " $* " == *" $mode "* ]]; }
+
 mode=${1:-all}
-if [[ ($mode != all && $mode != fast) || $# -gt 1 ]]; then
-  sed -n '2,15p' "$0" | sed 's/^# \{0,1\}//' >&2
+if ! in_modes all fast check e2e || [[ $# -gt 1 ]]; then
+  awk 'NR > 1 && !/^#/ {exit} NR > 1 {sub(/^# ?/, ""); print}' "$0" >&2
   exit 2
 fi
 
 step "requirements" requirements || { summary; exit 1; }
-step "formatting" formatting
-if [[ $mode == all ]]; then
+if in_modes all fast check; then
+  step "formatting" formatting
+fi
+if in_modes all check; then
   step "shell scripts" shell_scripts
   step "generated files are up to date" scripts/generate.sh check
+fi
+if in_modes check; then
+  step "the tree is clean" clean_tree
+fi
+if in_modes all e2e; then
   step "build, with the sandbox" build
   export SANDBOX_BIN=$root/bin/sandbox KUBEBUILDER_ASSETS=$root/bin/envtest
 fi
-step "vet" vet
-if [[ $mode == all ]]; then
-  step "lint" env CGO_ENABLED=0 scripts/tool golangci-lint run ./...
+if in_modes all fast check; then
+  step "vet" vet
 fi
-step "import rules" imports
-step "unit tests" unit
-if [[ $mode == all ]]; then
+if in_modes all check; then
+  step "lint" lint
+fi
+if in_modes all fast check; then
+  step "import rules" imports
+  step "unit tests" unit
+fi
+if in_modes all e2e; then
   step "end-to-end tests" end_to_end
 fi
 summary

@@ -1,0 +1,135 @@
+# Everything here is a line or two; what takes more is a script in scripts/.
+
+# The container image of the manager, and the namespace of an installation.
+IMG ?= ghcr.io/reyisjones/gpu-orchestrator:v0.1.0
+NAMESPACE ?= gpu-orchestrator-system
+# docker or podman.
+CONTAINER_TOOL ?= docker
+# Arguments for `make sandbox`, `make run` and `make bench`.
+ARGS ?=
+
+# Binaries are static. The race detector of the tests turns cgo on for itself.
+GO_BUILD = CGO_ENABLED=0 go build
+
+.DEFAULT_GOAL := help
+
+##@ Start here
+
+.PHONY: help
+help: ## Show this list
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: bin/sandbox ## Bring up a control plane with simulated GPU nodes and run a workload on it
+	bin/sandbox up --demo $(ARGS)
+
+.PHONY: sandbox
+sandbox: bin/sandbox ## Bring up the sandbox and leave it running (ARGS="--nodes 100")
+	bin/sandbox up $(ARGS)
+
+##@ Build
+
+.PHONY: build
+build: bin/manager bin/sandbox ## Compile every binary into bin/
+
+# The go command knows better than make what is out of date.
+.PHONY: bin/manager bin/sandbox
+bin/manager bin/sandbox: bin/%:
+	$(GO_BUILD) -o $@ ./cmd/$*
+
+.PHONY: docker-build
+docker-build: ## Build the manager's image (IMG=registry/name:tag)
+	$(CONTAINER_TOOL) build --target manager --tag $(IMG) .
+
+.PHONY: docker-push
+docker-push: ## Push the manager's image
+	$(CONTAINER_TOOL) push $(IMG)
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf bin dist coverage.out
+
+##@ Test
+
+.PHONY: test
+test: ## Formatting, vet, import rules, unit tests with race detector and coverage
+	scripts/test.sh fast
+
+.PHONY: test-all
+test-all: ## Everything, as continuous integration runs it
+	scripts/test.sh
+
+.PHONY: e2e
+e2e: ## Only the tests on a real control plane
+	scripts/test.sh e2e
+
+.PHONY: bench
+bench: ## Benchmarks, ten runs each, summarised (ARGS=./core/placement)
+	scripts/bench.sh $(ARGS)
+
+.PHONY: cover
+cover: coverage.out ## Show in a browser what the unit tests cover
+	go tool cover -html=coverage.out
+
+coverage.out:
+	scripts/test.sh fast
+
+##@ Change
+
+.PHONY: fmt
+fmt: ## Format the Go code
+	gofmt -w $(shell git ls-files '*.go')
+
+.PHONY: vet
+vet: ## Let the compiler's vet look for mistakes
+	CGO_ENABLED=0 go vet ./...
+
+.PHONY: lint
+lint: ## Run the linters of .golangci.yml
+	CGO_ENABLED=0 scripts/tool golangci-lint run ./...
+
+.PHONY: generate
+generate: ## Generate deep copies, CRDs and reference pages
+	scripts/generate.sh
+
+.PHONY: manifests
+manifests: ## Generate the CRDs alone
+	scripts/generate.sh crds
+
+.PHONY: docs
+docs: ## Generate the reference pages alone
+	scripts/generate.sh docs
+
+.PHONY: check
+check: ## What must hold before a push: generated code, a clean tree, lint, `make test`
+	scripts/test.sh check
+
+.PHONY: vulnerabilities
+vulnerabilities: ## Ask the Go vulnerability database about our dependencies
+	scripts/tool govulncheck ./...
+
+.PHONY: tools
+tools: ## Compile the development tools now instead of on first use
+	go build -modfile=go.tools.mod -o bin/tools/ tool
+
+##@ Cluster
+
+.PHONY: run
+run: ## Run the manager here against the cluster of the current kubeconfig
+	go run ./cmd/manager $(ARGS)
+
+.PHONY: install
+install: ## Install the CRDs alone
+	scripts/deploy.sh --crds-only
+
+.PHONY: uninstall
+uninstall: ## Remove the CRDs, and with them every GPUWorkload (ARGS=--yes)
+	scripts/uninstall.sh --crds-only $(ARGS)
+
+.PHONY: deploy
+deploy: ## Install everything (NAMESPACE=, IMG=)
+	IMG=$(IMG) scripts/deploy.sh $(ARGS) $(NAMESPACE)
+
+.PHONY: undeploy
+undeploy: ## Remove everything (ARGS=--yes to remove workloads too)
+	scripts/uninstall.sh $(ARGS) $(NAMESPACE)
