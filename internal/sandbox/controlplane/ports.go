@@ -1,0 +1,45 @@
+package controlplane
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+)
+
+// loopback is the only interface a sandbox listens on.
+const loopback = "127.0.0.1"
+
+// Ports are those of one sandbox, all on the loopback interface.
+type Ports struct {
+	Etcd              int
+	EtcdPeer          int
+	APIServer         int
+	ControllerManager int
+	Scheduler         int
+	Kwok              int
+	ManagerMetrics    int
+	ManagerHealth     int
+}
+
+// freePorts picks ports that nobody listens on. All are held until the last is
+// known, so that they differ.
+func freePorts() (Ports, error) {
+	var p Ports
+	for _, port := range []*int{
+		&p.Etcd, &p.EtcdPeer, &p.APIServer, &p.ControllerManager,
+		&p.Scheduler, &p.Kwok, &p.ManagerMetrics, &p.ManagerHealth,
+	} {
+		listener, err := net.Listen("tcp", address(0))
+		if err != nil {
+			return Ports{}, fmt.Errorf("finding a free port: %w", err)
+		}
+		defer listener.Close()
+		*port = listener.Addr().(*net.TCPAddr).Port
+	}
+	return p, nil
+}
+
+// address is where a process listens.
+func address(port int) string {
+	return net.JoinHostPort(loopback, strconv.Itoa(port))
+}
