@@ -1,0 +1,111 @@
+package cluster
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
+)
+
+// The network of the simulated data centre, a two-level fat tree.
+const (
+	nodesPerLeaf   = 16
+	leavesPerSpine = 32
+	spinesPerZone  = 2
+	// cheapEvery makes one node in four a cheap one.
+	cheapEvery = 4
+)
+
+// Nodes builds n nodes of a profile, named gpu-node-0001 and so on. gpus is the
+// number of GPUs of each machine whose kind does not fix it.
+func (p Profile) Nodes(n, gpus int) []*corev1.Node {
+	nodes := make([]*corev1.Node, n)
+	for i := range nodes {
+		nodes[i] = p.machineOf(i, n).node(i, gpus)
+	}
+	return nodes
+}
+
+func (m machine) node(i, gpus int) *corev1.Node {
+	if m.gpus > 0 {
+		gpus = m.gpus
+	}
+	name := fmt.Sprintf("gpu-node-%04d", i+1)
+	labels := map[string]string{
+		corev1.LabelHostname:           name,
+		corev1.LabelOSStable:           "linux",
+		corev1.LabelArchStable:         "amd64",
+		corev1.LabelInstanceTypeStable: m.instanceType,
+	}
+	maps.Copy(labels, m.labels(gpus))
+	maps.Copy(labels, position(i))
+	if i%cheapEvery == cheapEvery-1 {
+		labels[v1alpha1.CheapNodeLabel] = "true"
+	}
+	resources := m.resources(gpus)
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        name,
+			Labels:      labels,
+			Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
+		},
+		Spec: corev1.NodeSpec{PodCIDR: podCIDR(i), PodCIDRs: []string{podCIDR(i)}},
+		Status: corev1.NodeStatus{
+			Phase:       corev1.NodeRunning,
+			Capacity:    resources,
+			Allocatable: resources.DeepCopy(),
+			Addresses: []corev1.NodeAddress{
+				{Type: corev1.NodeInternalIP, Address: address(i)},
+				{Type: corev1.NodeHostName, Address: name},
+			},
+			NodeInfo: corev1.NodeSystemInfo{
+				Architecture:            "amd64",
+				OperatingSystem:         "linux",
+				KernelVersion:           "simulated",
+				OSImage:                 "simulated",
+				ContainerRuntimeVersion: "kwok://simulated",
+				KubeletVersion:          "kwok",
+				KubeProxyVersion:        "kwok",
+			},
+		},
+	}
+}
+
+// position labels the i-th node with its place. Numbers run through the whole
+// cluster, so that a leaf's name alone says which leaf it is.
+func position(i int) map[string]string {
+	leaf := i / nodesPerLeaf
+	spine := leaf / leavesPerSpine
+	zone := spine / spinesPerZone
+	return map[string]string{
+		corev1.LabelTopologyRegion: "sandbox",
+		corev1.LabelTopologyZone:   "sandbox-" + letters(zone),
+		v1alpha1.SpineLabel:        fmt.Sprintf("spine-%02d", spine+1),
+		v1alpha1.LeafLabel:         fmt.Sprintf("leaf-%03d", leaf+1),
+	}
+}
+
+// letters counts a, b, ..., z, aa, ab, as zones are named.
+func letters(i int) string {
+	var b strings.Builder
+	if i >= 26 {
+		b.WriteString(letters(i/26 - 1))
+	}
+	b.WriteByte(byte('a' + i%26))
+	return b.String()
+}
+
+// podCIDR gives each node 256 addresses of 11.0.0.0/8, which holds 65,536 nodes.
+func podCIDR(i int) string {
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{11, byte(i >> 8), byte(i), 0}), 24).String()
+}
+
+// address is the node's own, in 10.64.0.0/10.
+func address(i int) string {
+	return netip.AddrFrom4([4]byte{10, byte(64 + i>>16), byte(i >> 8), byte(i)}).String()
+}
