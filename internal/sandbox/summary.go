@@ -1,0 +1,28 @@
+package sandbox
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/reyisjones/gpu-orchestrator/internal/sandbox/console"
+)
+
+// summary tells where everything is.
+func (s *Sandbox) summary() {
+	c := s.console
+	line := func(name, value string) { c.Printf("  %s %s", c.Paint(console.Dim, fmt.Sprintf("%-12s", name)), value) }
+
+	c.Printf("\n%s", c.Paint(console.Bold, fmt.Sprintf("The sandbox is ready: %d nodes (%s) in %s", s.Nodes, s.Profile.Name, console.Seconds(time.Since(s.started)))))
+	line("API server", s.plane.URL())
+	line("kubeconfig", s.plane.Kubeconfig())
+	if s.Manager {
+		line("metrics", s.plane.ManagerMetricsURL())
+		line("health", s.plane.ManagerHealthURL())
+	}
+	line("logs", s.plane.Logs())
+	line("use it", c.Paint(console.Cyan, "export KUBECONFIG="+s.plane.Kubeconfig()))
+	line("", c.Paint(console.Cyan, "sandbox kubectl get nodes -L nvidia.com/gpu.product,gpu.warp.dev/leaf"))
+	line("", c.Paint(console.Cyan, "sandbox kubectl explain gpuworkload.spec"))
+	line("end it", "Ctrl-C here, or "+c.Paint(console.Cyan, "sandbox down"))
+	c.Printf("")
+}
