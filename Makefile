@@ -8,9 +8,6 @@ CONTAINER_TOOL ?= docker
 # Arguments for `make sandbox`, `make run` and `make bench`.
 ARGS ?=
 
-# Binaries are static. The race detector of the tests turns cgo on for itself.
-GO_BUILD = CGO_ENABLED=0 go build
-
 .DEFAULT_GOAL := help
 
 ##@ Start here
@@ -30,12 +27,13 @@ sandbox: bin/sandbox ## Bring up the sandbox and leave it running (ARGS="--nodes
 ##@ Build
 
 .PHONY: build
-build: bin/manager bin/sandbox ## Compile every binary into bin/
+build: ## Compile every binary into bin/
+	scripts/build.sh
 
 # The go command knows better than make what is out of date.
-.PHONY: bin/manager bin/sandbox
-bin/manager bin/sandbox: bin/%:
-	$(GO_BUILD) -o $@ ./cmd/$*
+.PHONY: bin/sandbox
+bin/sandbox:
+	scripts/build.sh sandbox
 
 .PHONY: docker-build
 docker-build: ## Build the manager's image (IMG=registry/name:tag)

@@ -34,7 +34,7 @@ find_kubectl() {
 # reach_cluster fails with the reason unless the cluster answers.
 reach_cluster() {
   local answer
-  if ! answer=$("${kubectl[@]}" version --request-timeout=10s 2>&1); then
+  if ! answer=$("${kubectl[@]}" get --raw /version --request-timeout=10s 2>&1); then
     die "the cluster does not answer: $(tail -1 <<<"$answer")
 Current context: $("${kubectl[@]}" config current-context 2>/dev/null || echo none). Set KUBECONFIG, or pick another with: kubectl config use-context"
   fi

@@ -102,6 +102,10 @@ if [[ -n $wait ]]; then
   fi
 fi
 
+if [[ ${#dry_run[@]} -gt 0 ]]; then
+  echo "The API server would accept this; nothing was kept"
+  exit
+fi
 cat <<END
 
 gpu-orchestrator is installed. Try:

@@ -115,7 +115,7 @@ vet() {
 
 build() {
   # First the large binary, by itself: two links at a time do not fit in small machines.
-  CGO_ENABLED=0 go build -o bin/sandbox ./cmd/sandbox &&
+  scripts/build.sh sandbox &&
     CGO_ENABLED=0 go build ./... &&
     rm -rf bin/envtest && bin/sandbox assets bin/envtest &&
     du -h bin/sandbox bin/envtest

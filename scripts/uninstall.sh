@@ -74,7 +74,7 @@ if [[ -z $keep_crds ]] && kind_known; then
   found=$(workloads)
   count=$(grep -c . <<<"$found" || true)
   if [[ $count -gt 0 && -z $yes ]]; then
-    head -10 <<<"$found" | sed 's/^/  /; s/ /\//' >&2
+    head -10 <<<"$found" | sed 's/ /\//; s/^/  /' >&2
     [[ $count -le 10 ]] || echo "  … and $((count - 10)) more" >&2
     die "$count GPUWorkloads still exist. Pass --yes to delete them and stop what they run, or --keep-crds to leave them"
   fi
