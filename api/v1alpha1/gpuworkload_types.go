@@ -32,14 +32,25 @@ import (
 // +kubebuilder:printcolumn:name="Job",type=string,JSONPath=`.status.jobName`,priority=1
 // +kubebuilder:printcolumn:name="Nodes",type=string,JSONPath=`.status.assignedNodes`,priority=1
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name must have at most 63 characters: it becomes a label value on the pods"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.modelName == oldSelf.spec.modelName",message="spec.modelName cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.gpuCount == oldSelf.spec.gpuCount",message="spec.gpuCount cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.parallelism == oldSelf.spec.parallelism",message="spec.parallelism cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.?minParallelism == oldSelf.spec.?minParallelism",message="spec.minParallelism cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.schedulingStrategy == oldSelf.spec.schedulingStrategy",message="spec.schedulingStrategy cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.restartPolicy == oldSelf.spec.restartPolicy",message="spec.restartPolicy cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.?gpu == oldSelf.spec.?gpu",message="spec.gpu cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.?topology == oldSelf.spec.?topology",message="spec.topology cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.?template == oldSelf.spec.?template",message="spec.template cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.?schedulerName == oldSelf.spec.?schedulerName",message="spec.schedulerName cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.?priorityClassName == oldSelf.spec.?priorityClassName",message="spec.priorityClassName cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it"
 type GPUWorkload struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says what to run and what it needs. Apart from suspend, priority, retryPolicy,
-	// ttlSecondsAfterFinished and activeDeadlineSeconds it can be changed only while the
-	// workload is suspended.
+	// Spec says what to run and what it needs. Once the workload is planned, only suspend,
+	// priority, retryPolicy, ttlSecondsAfterFinished and activeDeadlineSeconds can be changed;
+	// the rest while it waits or is suspended.
 	// +required
 	Spec GPUWorkloadSpec `json:"spec"`
 
@@ -69,17 +80,6 @@ type GPUWorkloadList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || !has(self.template.spec.nodeName) || self.template.spec.nodeName == ''",message="template.spec.nodeName must be empty: placing the pods is what the controller is for; use template.spec.nodeSelector to narrow the choice"
 // +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || !has(self.template.spec.schedulerName) || !has(self.schedulerName) || self.template.spec.schedulerName == self.schedulerName",message="template.spec.schedulerName differs from schedulerName: set only schedulerName"
 // +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || !has(self.template.spec.priorityClassName) || !has(self.priorityClassName) || self.template.spec.priorityClassName == self.priorityClassName",message="template.spec.priorityClassName differs from priorityClassName: set only priorityClassName"
-// +kubebuilder:validation:XValidation:rule="oldSelf.suspend || self.modelName == oldSelf.modelName",message="modelName can be changed only while the workload is suspended (spec.suspend: true)"
-// +kubebuilder:validation:XValidation:rule="oldSelf.suspend || self.gpuCount == oldSelf.gpuCount",message="gpuCount can be changed only while the workload is suspended (spec.suspend: true)"
-// +kubebuilder:validation:XValidation:rule="oldSelf.suspend || self.parallelism == oldSelf.parallelism",message="parallelism can be changed only while the workload is suspended (spec.suspend: true)"
-// +kubebuilder:validation:XValidation:rule="oldSelf.suspend || self.?minParallelism == oldSelf.?minParallelism",message="minParallelism can be changed only while the workload is suspended (spec.suspend: true)"
-// +kubebuilder:validation:XValidation:rule="oldSelf.suspend || self.schedulingStrategy == oldSelf.schedulingStrategy",message="schedulingStrategy can be changed only while the workload is suspended (spec.suspend: true)"
-// +kubebuilder:validation:XValidation:rule="oldSelf.suspend || self.restartPolicy == oldSelf.restartPolicy",message="restartPolicy can be changed only while the workload is suspended (spec.suspend: true)"
-// +kubebuilder:validation:XValidation:rule="oldSelf.suspend || self.?gpu == oldSelf.?gpu",message="gpu can be changed only while the workload is suspended (spec.suspend: true)"
-// +kubebuilder:validation:XValidation:rule="oldSelf.suspend || self.?topology == oldSelf.?topology",message="topology can be changed only while the workload is suspended (spec.suspend: true)"
-// +kubebuilder:validation:XValidation:rule="oldSelf.suspend || self.?template == oldSelf.?template",message="template can be changed only while the workload is suspended (spec.suspend: true)"
-// +kubebuilder:validation:XValidation:rule="oldSelf.suspend || self.?schedulerName == oldSelf.?schedulerName",message="schedulerName can be changed only while the workload is suspended (spec.suspend: true)"
-// +kubebuilder:validation:XValidation:rule="oldSelf.suspend || self.?priorityClassName == oldSelf.?priorityClassName",message="priorityClassName can be changed only while the workload is suspended (spec.suspend: true)"
 // +kubebuilder:validation:XValidation:rule="self.?className == oldSelf.?className",message="className cannot be changed: delete the workload and create it with the other class"
 type GPUWorkloadSpec struct {
 	// ModelName names what runs, for people, metrics and cost reports, for example "llama2-70b".

@@ -46,7 +46,7 @@ func (s *State) Plan(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask Ask) (plac
 		r.Count, r.MinCount = len(ask.Ranks), 0
 		r.Topology.SliceLevel = placement.AnyLevel
 	}
-	s.release(w.UID)
+	s.release(w.UID, ask.Ranks)
 	d, err := placement.Plan(s.current(), &r, s.strategies)
 	if err != nil || !d.Feasible {
 		return d, nil, err
@@ -59,7 +59,7 @@ func (s *State) Plan(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask Ask) (plac
 		}
 		nodeOf[rank] = node
 	}
-	s.hold(w.UID, &hold{attempt: ask.Attempt, pod: use, members: maps.Clone(nodeOf)})
+	s.hold(w.UID, ask.Attempt, use, nodeOf)
 	return d, nodeOf, nil
 }
 
@@ -80,45 +80,68 @@ func (s *State) Restore(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, nodeOf map[
 			delete(members, p.member.rank)
 		}
 	}
-	s.release(w.UID)
-	s.hold(w.UID, &hold{attempt: w.Status.Attempt, pod: use, members: members})
+	s.release(w.UID, nil)
+	s.hold(w.UID, w.Status.Attempt, use, members)
+}
+
+// Promised returns the node that is held for a member whose pod does not hold it yet.
+func (s *State) Promised(uid types.UID, attempt, rank int32) (node string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h, held := s.holds[uid]
+	if !held || h.attempt != attempt {
+		return "", false
+	}
+	node, ok = h.members[rank]
+	return node, ok
 }
 
 // Release gives back what plans of the workload still hold. Pods keep what they hold.
-func (s *State) Release(uid types.UID) {
+// It reports whether anything was held.
+func (s *State) Release(uid types.UID) (freed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.release(uid)
-	delete(s.holds, uid)
+	h, ok := s.holds[uid]
+	freed = ok && len(h.members) > 0
+	s.release(uid, nil)
+	return freed
 }
 
-// Held returns how many members of the workload's gang are promised room but have no planned
-// pod yet.
-func (s *State) Held(uid types.UID) int {
+// ReleaseRanks gives back what is held for the given members only.
+func (s *State) ReleaseRanks(uid types.UID, ranks []int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if h, ok := s.holds[uid]; ok {
-		return len(h.members)
+	s.release(uid, ranks)
+}
+
+func (s *State) hold(uid types.UID, attempt int32, pod cluster.Vector, nodeOf map[int32]string) {
+	h, ok := s.holds[uid]
+	if !ok || h.attempt != attempt {
+		s.release(uid, nil)
+		h = &hold{attempt: attempt, pod: pod, members: make(map[int32]string, len(nodeOf))}
+		s.holds[uid] = h
 	}
-	return 0
-}
-
-func (s *State) hold(uid types.UID, h *hold) {
-	s.holds[uid] = h
-	for _, node := range h.members {
+	for rank, node := range nodeOf {
+		h.members[rank] = node
 		s.take(node, h.pod)
 	}
 }
 
-// release empties the hold of a workload but remembers its attempt.
-func (s *State) release(uid types.UID) {
+// release gives back what is held for the given ranks, or for all of them if ranks is nil.
+func (s *State) release(uid types.UID, ranks []int32) {
 	h, ok := s.holds[uid]
 	if !ok {
 		return
 	}
-	for _, rank := range slices.Collect(maps.Keys(h.members)) {
-		s.give(h.members[rank], h.pod)
-		delete(h.members, rank)
+	if ranks == nil {
+		ranks = slices.Collect(maps.Keys(h.members))
+		delete(s.holds, uid)
+	}
+	for _, rank := range ranks {
+		if node, held := h.members[rank]; held {
+			s.give(node, h.pod)
+			delete(h.members, rank)
+		}
 	}
 }
 

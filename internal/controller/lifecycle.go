@@ -1,0 +1,241 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
+	"github.com/reyisjones/gpu-orchestrator/internal/state"
+)
+
+// reasonJobRefused says that the API server refused the Job for what is in the template: it
+// would refuse it again until the spec changes.
+const reasonJobRefused = "JobRefused"
+
+// errGone says that the workload is no more, so that there is no status to write.
+var errGone = errors.New("the workload is gone")
+
+// remove, for a workload that is being deleted, deletes its Jobs and, once no pod is left, the
+// finalizer.
+func (r *Reconciler) remove(ctx context.Context, p *pass) (bool, error) {
+	w := p.workload
+	if w.DeletionTimestamp == nil {
+		return false, nil
+	}
+	r.release(p)
+	if !controllerutil.ContainsFinalizer(w, gpuv1alpha1.Finalizer) {
+		return true, errGone
+	}
+	if err := r.deleteJobs(ctx, p, ""); err != nil {
+		return true, err
+	}
+	if len(p.jobs) > 0 || len(p.pods) > 0 {
+		if p.status().Phase != "" {
+			p.status().Message = fmt.Sprintf("being deleted; waiting for %d pods to end", len(p.pods))
+		}
+		return true, nil
+	}
+	// The cache may be behind; letting go is final, so ask the API server itself.
+	var left corev1.PodList
+	err := r.live.List(ctx, &left, client.InNamespace(w.Namespace),
+		client.MatchingLabels{gpuv1alpha1.WorkloadUIDLabel: string(w.UID)})
+	if err != nil {
+		return true, fmt.Errorf("looking for pods that are left: %w", err)
+	}
+	if slices.ContainsFunc(left.Items, func(pod corev1.Pod) bool { return ofJob(&pod) }) {
+		p.lookAgain(500 * time.Millisecond)
+		return true, nil
+	}
+	before := w.DeepCopy()
+	controllerutil.RemoveFinalizer(w, gpuv1alpha1.Finalizer)
+	err = r.client.Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return true, fmt.Errorf("removing the finalizer: %w", err)
+	}
+	return true, errGone
+}
+
+// protect adds the finalizer.
+func (r *Reconciler) protect(ctx context.Context, p *pass) (bool, error) {
+	w := p.workload
+	if controllerutil.ContainsFinalizer(w, gpuv1alpha1.Finalizer) {
+		return false, nil
+	}
+	status := w.Status.DeepCopy()
+	before := w.DeepCopy()
+	controllerutil.AddFinalizer(w, gpuv1alpha1.Finalizer)
+	if err := r.client.Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return true, fmt.Errorf("adding the finalizer: %w", err)
+	}
+	w.Status = *status
+	r.wrote(p, workloadResource, w.ResourceVersion)
+	return false, nil
+}
+
+// expire deletes a finished workload when its time to live is over, and ends the pass for any
+// finished workload.
+func (r *Reconciler) expire(ctx context.Context, p *pass) (bool, error) {
+	w := p.workload
+	if !p.status().Phase.Finished() {
+		return false, nil
+	}
+	r.release(p)
+	r.avoid.forget(w.UID)
+	if w.Spec.TTLSecondsAfterFinished == nil || p.status().CompletionTime == nil {
+		return true, nil
+	}
+	end := p.status().CompletionTime.Add(time.Duration(*w.Spec.TTLSecondsAfterFinished) * time.Second)
+	if wait := end.Sub(p.now); wait > 0 {
+		p.lookAgain(wait)
+		return true, nil
+	}
+	err := r.client.Delete(ctx, w,
+		client.Preconditions{UID: &w.UID, ResourceVersion: &w.ResourceVersion},
+		client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if client.IgnoreNotFound(err) != nil {
+		return true, fmt.Errorf("deleting the workload after its time to live: %w", err)
+	}
+	return true, nil
+}
+
+// suspend stops a workload that is to be suspended, and notes when it is resumed.
+func (r *Reconciler) suspend(ctx context.Context, p *pass) (bool, error) {
+	s := p.status()
+	if !p.workload.Spec.Suspend {
+		if p.is(gpuv1alpha1.ConditionSuspended) {
+			p.condition(gpuv1alpha1.ConditionSuspended, metav1.ConditionFalse, "Resumed", "spec.suspend is false")
+			p.normal("Resumed", "Resume", "resumed; it will be planned anew")
+		}
+		return false, nil
+	}
+	r.release(p)
+	if !p.is(gpuv1alpha1.ConditionSuspended) {
+		p.condition(gpuv1alpha1.ConditionSuspended, metav1.ConditionTrue, "Suspended", "spec.suspend is true")
+		p.normal("Suspended", "Suspend", "suspended; its pods end and its GPUs are free for others")
+		if p.planned() || p.job != nil {
+			p.nextAttempt("Suspended", "spec.suspend is true")
+		}
+	}
+	if err := r.deleteJobs(ctx, p, ""); err != nil {
+		return true, err
+	}
+	s.JobName = ""
+	if n := unfinished(p.pods); n > 0 {
+		p.enter(gpuv1alpha1.PhasePending, "suspended; waiting for %d pods to end", n)
+	} else {
+		p.enter(gpuv1alpha1.PhasePending, "suspended; set spec.suspend to false to run it")
+	}
+	return true, nil
+}
+
+// accept refuses a spec that cannot be carried out, with a sentence that says what to change.
+func (r *Reconciler) accept(_ context.Context, p *pass) (bool, error) {
+	c := meta.FindStatusCondition(p.status().Conditions, gpuv1alpha1.ConditionAccepted)
+	if c != nil && c.Reason == reasonJobRefused && c.ObservedGeneration == p.workload.Generation {
+		return true, nil
+	}
+	template, err := podTemplate(p.workload, r.config.DefaultImage)
+	if err != nil {
+		return r.refuse(p, err)
+	}
+	p.template = template
+	return false, nil
+}
+
+// refuse reports an *state.InvalidError; other errors it passes on.
+func (r *Reconciler) refuse(p *pass, err error) (bool, error) {
+	var invalid *state.InvalidError
+	if !errors.As(err, &invalid) {
+		return true, err
+	}
+	if c := meta.FindStatusCondition(p.status().Conditions, gpuv1alpha1.ConditionAccepted); c == nil || c.Message != invalid.Error() {
+		p.warning("InvalidSpec", "Accept", "%s", invalid.Error())
+		r.metrics.Failed("InvalidSpec")
+	}
+	p.condition(gpuv1alpha1.ConditionAccepted, metav1.ConditionFalse, "InvalidSpec", invalid.Error())
+	p.enter(gpuv1alpha1.PhasePending, "%s", invalid.Error())
+	p.status().JobName = ""
+	return true, nil
+}
+
+// deadline fails a workload that has been active for longer than it may.
+func (r *Reconciler) deadline(ctx context.Context, p *pass) (bool, error) {
+	limit, start := p.workload.Spec.ActiveDeadlineSeconds, p.status().StartTime
+	if limit == nil || start == nil {
+		return false, nil
+	}
+	if wait := start.Add(time.Duration(*limit) * time.Second).Sub(p.now); wait > 0 {
+		p.lookAgain(wait)
+		return false, nil
+	}
+	if err := r.deleteJobs(ctx, p, ""); err != nil {
+		return true, err
+	}
+	p.fail("DeadlineExceeded", fmt.Sprintf("stopped: it was active for longer than activeDeadlineSeconds (%d s)", *limit))
+	r.release(p)
+	return true, nil
+}
+
+// deleteJobs deletes the workload's Jobs except the one named keep.
+func (r *Reconciler) deleteJobs(ctx context.Context, p *pass, keep string) error {
+	for i := range p.jobs {
+		j := &p.jobs[i]
+		if j.Name == keep || j.DeletionTimestamp != nil {
+			continue
+		}
+		err := r.client.Delete(ctx, j,
+			client.Preconditions{UID: &j.UID},
+			client.PropagationPolicy(metav1.DeletePropagationBackground))
+		// A conflict means that another Job has the name by now: ours is gone.
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fmt.Errorf("deleting Job %s: %w", j.Name, err)
+		}
+	}
+	return nil
+}
+
+// fail ends the workload for good.
+func (p *pass) fail(reason, message string) {
+	p.finish(gpuv1alpha1.PhaseFailed, reason, message)
+	p.warning(reason, "Fail", "%s", message)
+}
+
+// finish sets everything that says that the workload has ended.
+func (p *pass) finish(phase gpuv1alpha1.WorkloadPhase, reason, message string) {
+	p.enter(phase, "%s", message)
+	p.status().NextRetryTime = nil
+	p.status().CompletionTime = ptr.To(metav1.NewTime(p.now))
+	p.condition(gpuv1alpha1.ConditionFinished, metav1.ConditionTrue, reason, message)
+}
+
+func finishReason(s *gpuv1alpha1.GPUWorkloadStatus) string {
+	if c := meta.FindStatusCondition(s.Conditions, gpuv1alpha1.ConditionFinished); c != nil {
+		return c.Reason
+	}
+	return "Unknown"
+}
+
+func scheduled(s *gpuv1alpha1.GPUWorkloadStatus) bool {
+	return meta.IsStatusConditionTrue(s.Conditions, gpuv1alpha1.ConditionScheduled)
+}
+
+func unfinished(pods []corev1.Pod) int {
+	n := 0
+	for i := range pods {
+		if !state.Finished(&pods[i]) {
+			n++
+		}
+	}
+	return n
+}

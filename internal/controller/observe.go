@@ -1,0 +1,136 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
+	"github.com/reyisjones/gpu-orchestrator/internal/state"
+)
+
+// patience is how long a Job may take to make its pods before the message points at the Job.
+const patience = 15 * time.Second
+
+// observe brings phase and counts in line with the pods.
+func (r *Reconciler) observe(_ context.Context, p *pass) (bool, error) {
+	r.countPods(p)
+	s := p.status()
+	if p.workload.Spec.RestartPolicy == gpuv1alpha1.RestartMember {
+		s.RetryCount = max(s.RetryCount, min(p.job.Status.Failed, maxRetries(p.workload)))
+	}
+	switch {
+	case ending(p.job) || s.Pods.Failed > 0 && p.workload.Spec.RestartPolicy == gpuv1alpha1.RestartGang:
+		// The Job takes the whole gang down; the phase changes when that is done.
+		s.Message = failure(p.current(), "the Job failed") + "; stopping the rest of the gang"
+	case s.Pods.Bound < s.Pods.Desired:
+		r.observeBinding(p)
+	case s.Pods.Running+s.Pods.Succeeded < s.Pods.Desired:
+		p.boundWhole()
+		p.enter(gpuv1alpha1.PhaseScheduled, "bound to %s; %d of %d pods run", on(s), s.Pods.Running+s.Pods.Succeeded, s.Pods.Desired)
+	default:
+		p.boundWhole()
+		p.enter(gpuv1alpha1.PhaseRunning, "running on %s", on(s))
+		if s.Pods.Succeeded > 0 {
+			p.enter(gpuv1alpha1.PhaseRunning, "running on %s; %d of %d pods succeeded", on(s), s.Pods.Succeeded, s.Pods.Desired)
+		}
+		if p.before.Phase != gpuv1alpha1.PhaseRunning {
+			p.normal("Running", "Run", "all %d pods run on %s", s.Pods.Desired, on(s))
+		}
+	}
+	return true, nil
+}
+
+// observeBinding reports a gang that is not bound whole.
+func (r *Reconciler) observeBinding(p *pass) {
+	s := p.status()
+	wasBound := p.is(gpuv1alpha1.ConditionScheduled)
+	reason, message := "Binding", "the pods are on their way to their nodes"
+	if wasBound {
+		reason, message = "MemberLost", "a member of the gang is being replaced"
+	}
+	p.condition(gpuv1alpha1.ConditionScheduled, metav1.ConditionFalse, reason, message)
+	s.Phase = gpuv1alpha1.PhaseScheduling
+	switch pods := int32(len(p.current())); {
+	case p.waits:
+		// The message says already what is missing.
+	case pods < s.Pods.Desired && p.now.Sub(s.LastScheduleTime.Time) > patience:
+		s.Message = fmt.Sprintf("Job %s has made %d of %d pods; `kubectl describe job %s` tells what holds it up", s.JobName, pods, s.Pods.Desired, s.JobName)
+	case s.Pods.Bound > 0:
+		s.Message = fmt.Sprintf("%d of %d pods bound", s.Pods.Bound, s.Pods.Desired)
+	}
+	if s.LastScheduleTime != nil {
+		if left := s.LastScheduleTime.Add(patience + time.Second).Sub(p.now); left > 0 {
+			p.lookAgain(left)
+		}
+	}
+}
+
+// boundWhole notes that every pod of the gang is bound.
+func (p *pass) boundWhole() {
+	s := p.status()
+	if !p.is(gpuv1alpha1.ConditionScheduled) {
+		p.normal("Scheduled", "Bind", "all %d pods bound: %s", s.Pods.Desired, on(s))
+	}
+	p.condition(gpuv1alpha1.ConditionScheduled, metav1.ConditionTrue, "AllBound", "every pod of the gang is bound")
+	if s.StartTime == nil {
+		now := metav1.NewTime(p.now)
+		s.StartTime = &now
+	}
+}
+
+// countPods counts the ranks of the current attempt by how far they are. A rank whose pod was
+// replaced counts once, as far as its best pod is.
+func (r *Reconciler) countPods(p *pass) {
+	type progress struct{ bound, running, succeeded bool }
+	ranks := make(map[int32]progress)
+	failed := int32(0)
+	for _, pod := range p.current() {
+		rank, ok := state.Rank(pod)
+		if !ok {
+			continue
+		}
+		if pod.Status.Phase == corev1.PodFailed {
+			failed++
+			continue
+		}
+		at := ranks[rank]
+		at.bound = at.bound || pod.Spec.NodeName != ""
+		at.running = at.running || pod.Status.Phase == corev1.PodRunning
+		at.succeeded = at.succeeded || pod.Status.Phase == corev1.PodSucceeded
+		ranks[rank] = at
+	}
+	counts := gpuv1alpha1.PodCounts{Desired: p.status().Pods.Desired, Failed: failed}
+	for _, at := range ranks {
+		switch {
+		case at.succeeded:
+			counts.Succeeded++
+		case at.running:
+			counts.Running++
+		}
+		if at.bound || at.succeeded {
+			counts.Bound++
+		}
+	}
+	p.status().Pods = counts
+}
+
+// on names the nodes for a message: the one, or how many.
+func on(s *gpuv1alpha1.GPUWorkloadStatus) string {
+	if len(s.AssignedNodes) == 1 {
+		return s.AssignedNode
+	}
+	return fmt.Sprintf("%d nodes", len(s.AssignedNodes))
+}
+
+func succeeded(p *pass) string {
+	s := p.status()
+	text := "succeeded on " + on(s)
+	if s.StartTime != nil {
+		text += fmt.Sprintf(" after %s", p.now.Sub(s.StartTime.Time).Round(time.Second))
+	}
+	return text
+}

@@ -1,0 +1,203 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
+	"github.com/reyisjones/gpu-orchestrator/core/placement"
+	"github.com/reyisjones/gpu-orchestrator/internal/state"
+)
+
+// plan finds room for the whole gang and writes the promise down before anything acts on it.
+func (r *Reconciler) plan(ctx context.Context, p *pass) (bool, error) {
+	if p.planned() {
+		return false, nil
+	}
+	s := p.status()
+	if s.NextRetryTime != nil && s.NextRetryTime.After(p.now) {
+		p.lookAgain(s.NextRetryTime.Sub(p.now))
+		return true, nil
+	}
+	if wait, err := r.outlived(ctx, p); wait || err != nil {
+		return true, err
+	}
+	d, nodeOf, err := r.ask(p, state.Ask{Attempt: s.Attempt})
+	if err != nil {
+		return r.refuse(p, err)
+	}
+	p.condition(gpuv1alpha1.ConditionAccepted, metav1.ConditionTrue, "Accepted", "the spec can be carried out")
+	if !d.Feasible {
+		r.wait(p, &d)
+		return true, nil
+	}
+	s.JobName, s.JobUID = jobName(p.workload), ""
+	s.NextRetryTime = nil
+	now := metav1.NewTime(p.now)
+	s.LastScheduleTime = &now
+	s.Pods = gpuv1alpha1.PodCounts{Desired: int32(len(nodeOf))}
+	p.place(nodeOf)
+	p.condition(gpuv1alpha1.ConditionPlanned, metav1.ConditionTrue, "Planned", d.Why.Sentence)
+	p.condition(gpuv1alpha1.ConditionScheduled, metav1.ConditionFalse, "Binding", "the pods are on their way to their nodes")
+	p.enter(gpuv1alpha1.PhaseScheduling, "%s", d.Why.Sentence)
+	p.normal("Planned", "Plan", "%s", d.Why.Sentence)
+	// If the write fails, or its answer is lost, the room stays held: the next pass finds out
+	// which, and either goes on or plans again.
+	if err := r.writeStatus(ctx, p); err != nil {
+		return true, err
+	}
+	return false, nil
+}
+
+// ask puts a question about the workload to the engine.
+func (r *Reconciler) ask(p *pass, ask state.Ask) (placement.Decision, map[int32]string, error) {
+	ask.Avoid = r.avoid.nodes(p.workload.UID, p.now)
+	start := r.clock.Now()
+	d, nodeOf, err := r.state.Plan(p.workload, podOf(p.workload, p.template), ask)
+	outcome := "feasible"
+	switch {
+	case err != nil:
+		outcome = "invalid"
+	case !d.Feasible:
+		outcome = "infeasible"
+		if len(ask.Avoid) > 0 {
+			p.lookAgain(r.config.AvoidFor)
+		}
+	}
+	r.metrics.Planned(outcome, r.clock.Since(start))
+	return d, nodeOf, err
+}
+
+// wait leaves the workload waiting for room, with the reason. News of room wakes it.
+func (r *Reconciler) wait(p *pass, d *placement.Decision) {
+	reason := "NoRoom"
+	if d.Why.Never {
+		reason = "NeverFits"
+	}
+	old := meta.FindStatusCondition(p.status().Conditions, gpuv1alpha1.ConditionPlanned)
+	p.waits = true
+	if old != nil && old.Reason == reason && old.ObservedGeneration == p.workload.Generation {
+		// Numbers in the sentence change with every pod that comes or goes. With hundreds of
+		// workloads waiting, writing each change would be most of the load on the API server.
+		if wait := r.waker.quiet(client.ObjectKeyFromObject(p.workload), p.now); wait > 0 {
+			p.lookAgain(wait)
+			return
+		}
+	} else {
+		p.warning(reason, "Plan", "%s", d.Why.Sentence)
+	}
+	p.condition(gpuv1alpha1.ConditionPlanned, metav1.ConditionFalse, reason, d.Why.Sentence)
+	p.status().NextRetryTime = nil
+	p.enter(gpuv1alpha1.PhasePending, "%s", d.Why.Sentence)
+}
+
+// place writes the nodes of the gang into the status.
+func (p *pass) place(nodeOf map[int32]string) {
+	s := p.status()
+	s.Placement = state.FormatPlacement(nodeOf)
+	s.AssignedNodes = nil
+	for _, n := range s.Placement {
+		s.AssignedNodes = append(s.AssignedNodes, n.Node)
+	}
+	s.AssignedNode = s.AssignedNodes[0]
+}
+
+// outlived makes sure that nothing of an earlier attempt runs any more: two pods of one rank
+// must never run at the same time.
+func (r *Reconciler) outlived(ctx context.Context, p *pass) (wait bool, err error) {
+	active := 0
+	for i := range p.jobs {
+		if kind, _ := jobEnd(&p.jobs[i]); kind == "" {
+			active++
+		}
+	}
+	pods := unfinished(p.pods)
+	if active == 0 && pods == 0 {
+		return false, nil
+	}
+	if active > 0 {
+		if err := r.deleteJobs(ctx, p, ""); err != nil {
+			return true, err
+		}
+	}
+	p.enter(gpuv1alpha1.PhasePending, "waiting for %d pods of the previous attempt to end", pods)
+	return true, nil
+}
+
+// makeJob creates the Job of the planned attempt.
+func (r *Reconciler) makeJob(ctx context.Context, p *pass) (bool, error) {
+	if p.job == nil {
+		job := buildJob(p.workload, p.template, p.status().Pods.Desired)
+		err := r.client.Create(ctx, job)
+		switch {
+		case apierrors.IsAlreadyExists(err):
+			if job, err = r.ownJob(ctx, p); err != nil {
+				return true, err
+			}
+		case apierrors.IsInvalid(err):
+			r.refuseJob(p, err)
+			return true, nil
+		case err != nil:
+			p.status().Message = fmt.Sprintf("cannot create Job %s: %v", job.Name, err)
+			p.tell = true
+			return true, fmt.Errorf("creating Job %s: %w", job.Name, err)
+		default:
+			r.wrote(p, jobResource, job.ResourceVersion)
+			p.normal("JobCreated", "Create", "created Job %s with %d pods", job.Name, p.status().Pods.Desired)
+		}
+		p.job = job
+		p.jobs = append(p.jobs, *job)
+	}
+	p.status().JobUID = p.job.UID
+	return false, nil
+}
+
+// ownJob returns the Job that has our Job's name already, if it is ours.
+func (r *Reconciler) ownJob(ctx context.Context, p *pass) (*batchv1.Job, error) {
+	var job batchv1.Job
+	key := client.ObjectKey{Namespace: p.workload.Namespace, Name: jobName(p.workload)}
+	if err := r.live.Get(ctx, key, &job); err != nil {
+		return nil, fmt.Errorf("reading Job %s: %w", key, err)
+	}
+	if !metav1.IsControlledBy(&job, p.workload) {
+		message := fmt.Sprintf("Job %s exists and is not this workload's: delete it, so that the workload can have its own", key)
+		p.tell = true
+		if p.status().Message != message {
+			p.status().Message = message
+			p.warning("JobNameTaken", "Create", "%s", message)
+		}
+		return nil, fmt.Errorf("creating Job %s: one of that name is owned by somebody else", key)
+	}
+	return &job, nil
+}
+
+// sweep deletes the Jobs of earlier attempts, which were kept for their logs until now.
+func (r *Reconciler) sweep(ctx context.Context, p *pass) (bool, error) {
+	return false, r.deleteJobs(ctx, p, p.job.Name)
+}
+
+// podOf returns the pod of a template as the API server would complete it, as far as planning
+// needs it.
+func podOf(w *gpuv1alpha1.GPUWorkload, t *corev1.PodTemplateSpec) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Labels: t.Labels}, Spec: *t.Spec.DeepCopy()}
+	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range list {
+			for name, q := range list[i].Resources.Limits {
+				if list[i].Resources.Requests == nil {
+					list[i].Resources.Requests = make(corev1.ResourceList)
+				}
+				if _, ok := list[i].Resources.Requests[name]; !ok {
+					list[i].Resources.Requests[name] = q
+				}
+			}
+		}
+	}
+	return pod
+}

@@ -1,0 +1,244 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/kubernetes/pkg/controller/util/consistency"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
+	"github.com/reyisjones/gpu-orchestrator/internal/state"
+	"github.com/reyisjones/gpu-orchestrator/internal/telemetry"
+)
+
+// controllerName labels logs and metrics.
+const controllerName = "gpuworkload"
+
+// Config is what an installation may set about the reconciler.
+type Config struct {
+	// ClassName picks the workloads that are ours: those with the same spec.className.
+	ClassName string
+	// DefaultImage runs where a workload has no template.
+	DefaultImage string
+	// BindTimeout is how long a planned pod may wait for its scheduler before it is withdrawn
+	// and planned anew.
+	BindTimeout time.Duration
+	// AvoidFor is how long a node that refused a pod is left out of that workload's plans.
+	AvoidFor time.Duration
+	// Workers is the number of workloads worked on at the same time.
+	Workers int
+}
+
+// Reconciler brings GPUWorkloads to their end. Make one with New.
+type Reconciler struct {
+	config   Config
+	client   client.Client
+	live     client.Reader
+	state    *state.State
+	metrics  *telemetry.Metrics
+	recorder events.EventRecorder
+	clock    clock.PassiveClock
+	beat     func()
+
+	// written remembers our own writes until the cache shows them: acting on an older view
+	// would do things twice.
+	written consistency.ConsistencyStore
+	waker   *waker
+	avoid   *avoidList
+
+	restoring sync.Mutex
+	restored  bool
+}
+
+var (
+	workloadResource = schema.GroupResource{Group: gpuv1alpha1.GroupVersion.Group, Resource: "gpuworkloads"}
+	jobResource      = schema.GroupResource{Group: "batch", Resource: "jobs"}
+	podResource      = schema.GroupResource{Resource: "pods"}
+)
+
+// errStale says that the cache does not show our own last write yet.
+var errStale = errors.New("waiting for the cache to show the last write")
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if req == heartbeat {
+		r.beat()
+		return ctrl.Result{}, nil
+	}
+	start := r.clock.Now()
+	result, err := r.reconcile(ctx, req, start)
+	outcome := telemetry.ResultSuccess
+	switch {
+	case errors.Is(err, errStale), apierrors.IsConflict(err):
+		// Somebody, ourselves perhaps, wrote in between. The news of it is on its way.
+		result, err, outcome = ctrl.Result{RequeueAfter: 50 * time.Millisecond}, nil, telemetry.ResultRequeue
+	case err != nil:
+		outcome = telemetry.ResultError
+	case result.RequeueAfter > 0:
+		outcome = telemetry.ResultRequeue
+	}
+	r.metrics.Reconciled(controllerName, outcome, r.clock.Since(start))
+	return result, err
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request, now time.Time) (ctrl.Result, error) {
+	if err := r.restore(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := r.written.EnsureReady(req.NamespacedName); err != nil {
+		return ctrl.Result{}, fmt.Errorf("%w: %w", errStale, err)
+	}
+	workload := &gpuv1alpha1.GPUWorkload{}
+	if err := r.client.Get(ctx, req.NamespacedName, workload); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.written.Clear(req.NamespacedName, "")
+			r.waker.done(req.NamespacedName)
+			return ctrl.Result{}, nil
+		}
+		return ctrl.Result{}, fmt.Errorf("reading the workload: %w", err)
+	}
+	if workload.Spec.ClassName != r.config.ClassName {
+		return ctrl.Result{}, nil
+	}
+	p := &pass{now: now, workload: workload, before: *workload.Status.DeepCopy()}
+	if err := r.read(ctx, p); err != nil {
+		return ctrl.Result{}, err
+	}
+	err := r.run(ctx, p)
+	if errors.Is(err, errGone) {
+		r.waker.done(req.NamespacedName)
+		r.avoid.forget(workload.UID)
+		return ctrl.Result{}, nil
+	}
+	if err == nil || p.tell {
+		err = errors.Join(err, r.finishPass(ctx, p))
+	}
+	if p.waits {
+		r.waker.wait(req.NamespacedName, priorityOf(workload))
+	} else {
+		r.waker.done(req.NamespacedName)
+	}
+	return ctrl.Result{RequeueAfter: p.after}, err
+}
+
+// run takes the steps in order until one of them ends the pass.
+func (r *Reconciler) run(ctx context.Context, p *pass) error {
+	for _, next := range []func(context.Context, *pass) (bool, error){
+		r.remove,
+		r.protect,
+		r.expire,
+		r.suspend,
+		r.accept,
+		r.judge,
+		r.deadline,
+		r.plan,
+		r.makeJob,
+		r.sweep,
+		r.openGates,
+		r.observe,
+	} {
+		if done, err := next(ctx, p); done || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finishPass writes the status if it changed, and then tells what happened.
+func (r *Reconciler) finishPass(ctx context.Context, p *pass) error {
+	if err := r.writeStatus(ctx, p); err != nil {
+		return err
+	}
+	for _, e := range p.news {
+		r.recorder.Eventf(p.workload, nil, e.kind, e.reason, e.action, "%s", e.note)
+	}
+	p.news = nil
+	return nil
+}
+
+// writeStatus writes the status if it changed. The write carries the resourceVersion that was
+// read: if anybody wrote in between, this process paused and replaced by another perhaps, it
+// is refused, and nothing of this pass has happened.
+func (r *Reconciler) writeStatus(ctx context.Context, p *pass) error {
+	p.status().ObservedGeneration = p.workload.Generation
+	if !p.changed() {
+		return nil
+	}
+	if err := r.client.Status().Update(ctx, p.workload); err != nil {
+		return fmt.Errorf("writing the status: %w", err)
+	}
+	r.wrote(p, workloadResource, p.workload.ResourceVersion)
+	r.count(p)
+	p.before = *p.workload.Status.DeepCopy()
+	return nil
+}
+
+// count brings the metrics up to date with what the status write made true.
+func (r *Reconciler) count(p *pass) {
+	before, after := &p.before, p.status()
+	strategy := p.workload.Spec.SchedulingStrategy
+	if scheduled(after) && !scheduled(before) {
+		r.metrics.Scheduled(strategy)
+		if before.StartTime == nil {
+			r.metrics.FirstScheduled(strategy, p.now.Sub(p.workload.CreationTimestamp.Time))
+		}
+	}
+	for range after.RetryCount - before.RetryCount {
+		r.metrics.Retried()
+		r.metrics.Failed("Retried")
+	}
+	if after.Phase == gpuv1alpha1.PhaseFailed && before.Phase != gpuv1alpha1.PhaseFailed {
+		r.metrics.Failed(finishReason(after))
+	}
+}
+
+func (r *Reconciler) wrote(p *pass, resource schema.GroupResource, resourceVersion string) {
+	key := types.NamespacedName{Namespace: p.workload.Namespace, Name: p.workload.Name}
+	r.written.WroteAt(key, p.workload.UID, resource, resourceVersion)
+}
+
+// release gives back what is held for a workload; others may have waited for it.
+func (r *Reconciler) release(p *pass) {
+	if r.state.Release(p.workload.UID) {
+		r.waker.wake()
+	}
+}
+
+// restore holds, once after a start, what plans written down by an earlier process promise.
+func (r *Reconciler) restore(ctx context.Context) error {
+	r.restoring.Lock()
+	defer r.restoring.Unlock()
+	if r.restored {
+		return nil
+	}
+	var all gpuv1alpha1.GPUWorkloadList
+	if err := r.client.List(ctx, &all); err != nil {
+		return fmt.Errorf("listing workloads to restore their plans: %w", err)
+	}
+	for i := range all.Items {
+		w := &all.Items[i]
+		if w.Spec.ClassName != r.config.ClassName || w.Status.Phase.Finished() || len(w.Status.Placement) == 0 {
+			continue
+		}
+		// A plan that cannot be read holds nothing; its workload says so when its turn comes.
+		nodeOf, err := state.ParsePlacement(w.Status.Placement)
+		if err != nil {
+			continue
+		}
+		if t, err := podTemplate(w, r.config.DefaultImage); err == nil {
+			r.state.Restore(w, podOf(w, t), nodeOf)
+		}
+	}
+	r.restored = true
+	return nil
+}

@@ -1,0 +1,135 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/kubernetes/pkg/controller/util/consistency"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
+	"github.com/reyisjones/gpu-orchestrator/internal/state"
+	"github.com/reyisjones/gpu-orchestrator/internal/telemetry"
+)
+
+// Parts are what a Reconciler is made of.
+type Parts struct {
+	Config  Config
+	State   *state.State
+	Metrics *telemetry.Metrics
+	Clock   clock.PassiveClock
+	// Beat is called whenever the control loop turned.
+	Beat func()
+}
+
+// Setup adds the GPUWorkload reconciler to a manager. It returns a function that tells whether
+// the reconciler's view of the cluster is complete.
+func Setup(ctx context.Context, mgr ctrl.Manager, parts Parts) (synced func() bool, err error) {
+	r := &Reconciler{
+		config:   parts.Config,
+		client:   mgr.GetClient(),
+		live:     mgr.GetAPIReader(),
+		state:    parts.State,
+		metrics:  parts.Metrics,
+		recorder: mgr.GetEventRecorder("gpu-orchestrator"),
+		clock:    parts.Clock,
+		beat:     parts.Beat,
+		waker:    newWaker(parts.Metrics.Waiting),
+		avoid:    newAvoidList(),
+	}
+	if r.written, err = ownWrites(ctx, mgr); err != nil {
+		return nil, err
+	}
+	if err := addIndexes(ctx, mgr.GetCache()); err != nil {
+		return nil, err
+	}
+	fed, err := r.state.Feed(ctx, mgr.GetCache(), r.waker.wake)
+	if err != nil {
+		return nil, err
+	}
+	err = ctrl.NewControllerManagedBy(mgr).
+		Named(controllerName).
+		WithOptions(controller.Options{MaxConcurrentReconciles: max(parts.Config.Workers, 1)}).
+		Watches(&gpuv1alpha1.GPUWorkload{}, byPriority()).
+		Watches(&batchv1.Job{}, toWorkload()).
+		Watches(&corev1.Pod{}, toWorkload()).
+		WatchesRawSource(source.Func(func(ctx context.Context, q queue) error {
+			// The first plan must see the whole cluster, not what has arrived so far.
+			if !toolscache.WaitForCacheSync(ctx.Done(), fed) {
+				return fmt.Errorf("waiting for nodes and pods: %w", context.Cause(ctx))
+			}
+			return r.waker.start(ctx, q)
+		})).
+		Complete(r)
+	if err != nil {
+		return nil, fmt.Errorf("setting up the %s controller: %w", controllerName, err)
+	}
+	return fed, nil
+}
+
+// ownWrites returns a store that knows when the caches show what we wrote.
+func ownWrites(ctx context.Context, mgr ctrl.Manager) (consistency.ConsistencyStore, error) {
+	stores := make(map[schema.GroupResource]consistency.LastSyncRVGetter)
+	for resource, obj := range map[schema.GroupResource]client.Object{
+		workloadResource: &gpuv1alpha1.GPUWorkload{},
+		jobResource:      &batchv1.Job{},
+		podResource:      &corev1.Pod{},
+	} {
+		informer, err := mgr.GetCache().GetInformer(ctx, obj)
+		if err != nil {
+			return nil, fmt.Errorf("watching %s: %w", resource, err)
+		}
+		shared, ok := informer.(toolscache.SharedIndexInformer)
+		if !ok {
+			return nil, fmt.Errorf("watching %s: the cache's %T tells no resource version", resource, informer)
+		}
+		stores[resource] = shared.GetStore()
+	}
+	return consistency.NewConsistencyStore(stores), nil
+}
+
+// byPriority has workloads looked at in the order of their priority when many come at once.
+func byPriority() handler.EventHandler {
+	add := func(obj client.Object, q queue) {
+		w, ok := obj.(*gpuv1alpha1.GPUWorkload)
+		if !ok {
+			return
+		}
+		priority := priorityOf(w)
+		if w.Status.JobName != "" || w.DeletionTimestamp != nil {
+			priority = queueProgress
+		}
+		enqueue(q, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w)}, priority, 0)
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { add(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { add(e.ObjectNew, q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { add(e.Object, q) },
+	}
+}
+
+// toWorkload has the workload of a Job or pod looked at.
+func toWorkload() handler.EventHandler {
+	add := func(obj client.Object, q queue) {
+		if name := obj.GetLabels()[gpuv1alpha1.WorkloadLabel]; name != "" {
+			key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: name}
+			enqueue(q, ctrl.Request{NamespacedName: key}, queueProgress, 0)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { add(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { add(e.ObjectNew, q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { add(e.Object, q) },
+	}
+}

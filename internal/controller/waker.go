@@ -1,0 +1,143 @@
+package controller
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+
+	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
+)
+
+// Priorities in the queue: news about workloads on their way comes before workloads that
+// wait, and those come in the order of their own priority.
+const (
+	queueProgress = 100
+	queueStep     = 10
+)
+
+// heartbeat is the request that shows that the control loop turns.
+var heartbeat = ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "", Name: "\x00heartbeat"}}
+
+// heartbeatEvery is the pause between two heartbeats.
+const heartbeatEvery = 5 * time.Second
+
+// debounce gathers the news of one moment: a gang that ends frees its nodes pod by pod.
+const debounce = 20 * time.Millisecond
+
+type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
+
+// waker remembers which workloads wait for room and wakes them when there may be some.
+type waker struct {
+	report func(waiting int)
+
+	mu      sync.Mutex
+	queue   queue
+	waiting map[types.NamespacedName]waiting
+}
+
+// waiting is one workload that waits: its priority, and when its message was last written.
+type waiting struct {
+	priority int
+	told     time.Time
+}
+
+func newWaker(report func(waiting int)) *waker {
+	return &waker{report: report, waiting: make(map[types.NamespacedName]waiting)}
+}
+
+// start is a source of the controller: it learns the queue and feeds the heartbeat into it.
+func (w *waker) start(ctx context.Context, q queue) error {
+	w.mu.Lock()
+	w.queue = q
+	w.mu.Unlock()
+	go func() {
+		tick := time.NewTicker(heartbeatEvery)
+		defer tick.Stop()
+		for {
+			enqueue(q, heartbeat, queueProgress, 0)
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return nil
+}
+
+// wait adds a workload to those that wait.
+func (w *waker) wait(key types.NamespacedName, priority int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e := w.waiting[key]
+	e.priority = priority
+	w.waiting[key] = e
+	w.report(len(w.waiting))
+}
+
+// tellEvery is the least time between two messages of a workload that waits for one reason.
+const tellEvery = 15 * time.Second
+
+// quiet returns how long a waiting workload has yet to keep its message, 0 if it may tell a
+// new one now.
+func (w *waker) quiet(key types.NamespacedName, now time.Time) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e := w.waiting[key]
+	if left := e.told.Add(tellEvery).Sub(now); left > 0 {
+		return left
+	}
+	e.told = now
+	w.waiting[key] = e
+	return 0
+}
+
+// done takes a workload off those that wait.
+func (w *waker) done(key types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, ok := w.waiting[key]; ok {
+		delete(w.waiting, key)
+		w.report(len(w.waiting))
+	}
+}
+
+// wake has all that wait looked at again, the most important first.
+func (w *waker) wake() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.queue == nil {
+		return
+	}
+	for key, e := range w.waiting {
+		enqueue(w.queue, ctrl.Request{NamespacedName: key}, e.priority, debounce)
+	}
+}
+
+// enqueue uses the queue's priorities where it has them.
+func enqueue(q queue, req ctrl.Request, priority int, after time.Duration) {
+	if pq, ok := q.(priorityqueue.PriorityQueue[ctrl.Request]); ok {
+		pq.AddWithOpts(priorityqueue.AddOpts{Priority: &priority, After: after}, req)
+		return
+	}
+	q.AddAfter(req, after)
+}
+
+// priorityOf orders workloads that wait.
+func priorityOf(w *gpuv1alpha1.GPUWorkload) int {
+	switch w.Spec.Priority {
+	case gpuv1alpha1.PriorityCritical:
+		return 4 * queueStep
+	case gpuv1alpha1.PriorityHigh:
+		return 3 * queueStep
+	case gpuv1alpha1.PriorityLow:
+		return queueStep
+	default:
+		return 2 * queueStep
+	}
+}

@@ -1,0 +1,97 @@
+package state
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Feed connects the state to the informers of a cache and returns a function that tells
+// whether everything that was there at the start has been taken in. Changed is called, without
+// any lock held, after news that may help a workload that waits: room was freed or a node got
+// better.
+func (s *State) Feed(ctx context.Context, c cache.Cache, changed func()) (synced func() bool, err error) {
+	nodes, err := feed(ctx, c, &corev1.Node{}, toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { s.onNode(obj, changed) },
+		UpdateFunc: func(_, obj any) { s.onNode(obj, changed) },
+		DeleteFunc: func(obj any) {
+			if n, ok := last(obj).(*corev1.Node); ok {
+				s.DropNode(n.Name)
+			}
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watching nodes: %w", err)
+	}
+	pods, err := feed(ctx, c, &corev1.Pod{}, toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { s.onPod(obj, changed) },
+		UpdateFunc: func(_, obj any) { s.onPod(obj, changed) },
+		DeleteFunc: func(obj any) {
+			if p, ok := last(obj).(*corev1.Pod); ok && s.DropPod(p.UID) {
+				changed()
+			}
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watching pods: %w", err)
+	}
+	return func() bool { return nodes.HasSynced() && pods.HasSynced() }, nil
+}
+
+func feed(ctx context.Context, c cache.Cache, obj client.Object, h toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
+	informer, err := c.GetInformer(ctx, obj)
+	if err != nil {
+		return nil, err
+	}
+	return informer.AddEventHandler(h)
+}
+
+func (s *State) onNode(obj any, changed func()) {
+	if n, ok := obj.(*corev1.Node); ok && s.SetNode(n) {
+		changed()
+	}
+}
+
+func (s *State) onPod(obj any, changed func()) {
+	if p, ok := obj.(*corev1.Pod); ok && s.SetPod(p) {
+		changed()
+	}
+}
+
+// last unwraps what an informer hands over when it missed a deletion and knows only the last
+// state it saw.
+func last(obj any) any {
+	if gone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+		return gone.Obj
+	}
+	return obj
+}
+
+// Trim drops from cached objects what nothing here reads; it is a transform of the cache. At
+// ten thousand pods this is most of the memory.
+func Trim(obj any) (any, error) {
+	switch o := obj.(type) {
+	case *corev1.Pod:
+		o.ManagedFields = nil
+		o.Spec.Volumes = nil
+		for i := range o.Spec.Containers {
+			trimContainer(&o.Spec.Containers[i])
+		}
+		for i := range o.Spec.InitContainers {
+			trimContainer(&o.Spec.InitContainers[i])
+		}
+	case *corev1.Node:
+		o.ManagedFields = nil
+		o.Status.Images = nil
+	}
+	return obj, nil
+}
+
+// trimContainer keeps what says how large the container is and how it went.
+func trimContainer(c *corev1.Container) {
+	*c = corev1.Container{Name: c.Name, Resources: c.Resources, RestartPolicy: c.RestartPolicy}
+}
