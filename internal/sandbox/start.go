@@ -49,6 +49,8 @@ func (s *Sandbox) start(ctx context.Context) error {
 	}
 	specs := []process.Spec{s.plane.ControllerManagerSpec(), s.plane.SchedulerSpec(), s.plane.KwokSpec(stages)}
 
+	s.admin = restConfig
+
 	group, ctx := errgroup.WithContext(ctx)
 	for _, spec := range specs {
 		group.Go(func() error { return s.launch(ctx, spec) })
@@ -104,7 +106,7 @@ func (s *Sandbox) createNodes(ctx context.Context, client kubernetes.Interface) 
 // the account that they define.
 func (s *Sandbox) install(ctx context.Context, restConfig *rest.Config, client kubernetes.Interface) error {
 	from := time.Now()
-	account, err := install.Product(ctx, restConfig, config.FS)
+	manager, err := install.Product(ctx, restConfig, config.FS)
 	if err != nil {
 		return err
 	}
@@ -112,15 +114,18 @@ func (s *Sandbox) install(ctx context.Context, restConfig *rest.Config, client k
 	if !s.Manager {
 		return nil
 	}
-	token, err := install.Token(ctx, client, account)
+	if err := os.WriteFile(s.plane.ManagerConfig(), []byte(manager.Config), 0o600); err != nil {
+		return fmt.Errorf("writing the manager's configuration: %w", err)
+	}
+	token, err := install.Token(ctx, client, manager)
 	if err != nil {
 		return err
 	}
-	user := account.Namespace + "/" + account.Name
+	user := manager.Namespace + "/" + manager.Account
 	if err := s.plane.Authority().WriteTokenKubeconfig(s.plane.ManagerKubeconfig(), s.plane.URL(), user, token); err != nil {
 		return err
 	}
-	return s.launch(ctx, s.plane.ManagerSpec(s.ManagerArgs))
+	return s.launch(ctx, s.plane.ManagerSpec(manager.Namespace, s.ManagerArgs))
 }
 
 // awaitDefaultAccount waits until pods can be made in namespace default: the API

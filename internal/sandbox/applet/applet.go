@@ -26,7 +26,7 @@ func table() map[string]Main {
 		"kube-scheduler":          kubeScheduler,
 		"kubectl":                 kubectl,
 		"kwok":                    kwok,
-		"manager":                 manager,
+		"manager":                 runManager,
 	}
 }
 

@@ -3,9 +3,17 @@ package applet
 import (
 	"fmt"
 	"os"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/reyisjones/gpu-orchestrator/internal/manager"
 )
 
-func manager() int {
-	fmt.Fprintln(os.Stderr, "the manager is not part of this build")
-	return 1
+func runManager() int {
+	forgetGlobalFlags()
+	if err := manager.NewCommand().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
+		fmt.Fprintln(os.Stderr, "manager:", err)
+		return 1
+	}
+	return 0
 }

@@ -133,6 +133,9 @@ func (c *ControlPlane) kubeconfigOf(component string) string {
 // ManagerKubeconfig is the manager's own, with its service account's token.
 func (c *ControlPlane) ManagerKubeconfig() string { return c.kubeconfigOf(Manager) }
 
+// ManagerConfig is the configuration file that the manager's Deployment mounts.
+func (c *ControlPlane) ManagerConfig() string { return c.Config("manager.yaml") }
+
 // spec is what all processes have in common.
 func (c *ControlPlane) spec(name string, args ...string) process.Spec {
 	return process.Spec{Name: name, Path: c.executable, Args: args, LogFile: c.Log(name)}

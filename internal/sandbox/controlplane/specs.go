@@ -149,13 +149,15 @@ func (c *ControlPlane) KwokSpec(configFile string) process.Spec {
 	return s
 }
 
-// ManagerSpec starts this product with its own service account. extra flags are
-// added to the command line.
-func (c *ControlPlane) ManagerSpec(extra []string) process.Spec {
+// ManagerSpec starts this product with its own service account, its replicas'
+// lease in a namespace. extra flags are added to the command line.
+func (c *ControlPlane) ManagerSpec(namespace string, extra []string) process.Spec {
 	return c.spec(Manager, append([]string{
 		flag("kubeconfig", c.ManagerKubeconfig()),
+		flag("config", c.ManagerConfig()),
 		flag("metrics-bind-address", address(c.ManagerMetrics)),
 		flag("health-probe-bind-address", address(c.ManagerHealth)),
 		flag("leader-elect", true),
+		flag("leader-election-namespace", namespace),
 	}, extra...)...)
 }

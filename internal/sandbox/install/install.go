@@ -28,42 +28,37 @@ const fieldOwner = "gpu-orchestrator-sandbox"
 // tokenValidity is longer than any sandbox stays up: nothing renews the token.
 const tokenValidity = 365 * 24 * time.Hour
 
-// The objects that others need to exist first, and the one that is not applied.
+// The objects that others need to exist first, and those that are looked into.
 const (
 	kindNamespace  = "Namespace"
 	kindCRD        = "CustomResourceDefinition"
 	kindDeployment = "Deployment"
+	kindConfigMap  = "ConfigMap"
 )
 
-// Account is who the manager acts as.
-type Account struct {
-	Namespace string
-	Name      string
-}
-
-// Product applies the product and returns the account that its manager's
-// Deployment names.
-func Product(ctx context.Context, config *rest.Config, manifests fs.FS) (Account, error) {
+// Product applies the product and returns what its manager's Deployment says of
+// the manager.
+func Product(ctx context.Context, config *rest.Config, manifests fs.FS) (Manager, error) {
 	objects, err := Render(manifests, "default")
 	if err != nil {
-		return Account{}, err
+		return Manager{}, err
 	}
-	account, err := managerAccount(objects)
+	manager, err := FindManager(objects)
 	if err != nil {
-		return Account{}, err
+		return Manager{}, err
 	}
 	cluster, err := client.New(config, client.Options{})
 	if err != nil {
-		return Account{}, fmt.Errorf("connecting to the API server: %w", err)
+		return Manager{}, fmt.Errorf("connecting to the API server: %w", err)
 	}
 	first, rest := split(objects)
 	if err := apply(ctx, cluster, first); err != nil {
-		return Account{}, err
+		return Manager{}, err
 	}
 	if err := awaitEstablished(ctx, config, first); err != nil {
-		return Account{}, err
+		return Manager{}, err
 	}
-	return account, apply(ctx, cluster, rest)
+	return manager, apply(ctx, cluster, rest)
 }
 
 // split puts first what others need to exist, and leaves Deployments out.
@@ -93,19 +88,6 @@ func apply(ctx context.Context, cluster client.Client, objects []*unstructured.U
 	return nil
 }
 
-func managerAccount(objects []*unstructured.Unstructured) (Account, error) {
-	for _, object := range objects {
-		if object.GetKind() != kindDeployment {
-			continue
-		}
-		name, found, err := unstructured.NestedString(object.Object, "spec", "template", "spec", "serviceAccountName")
-		if err == nil && found {
-			return Account{Namespace: object.GetNamespace(), Name: name}, nil
-		}
-	}
-	return Account{}, fmt.Errorf("finding the manager's service account: no Deployment of the manifests names one")
-}
-
 func awaitEstablished(ctx context.Context, config *rest.Config, objects []*unstructured.Unstructured) error {
 	cluster, err := apiextensions.NewForConfig(config)
 	if err != nil {
@@ -132,15 +114,15 @@ func awaitCRD(ctx context.Context, cluster apiextensions.Interface, name string)
 	return err
 }
 
-// Token mints a token for an account.
-func Token(ctx context.Context, cluster kubernetes.Interface, account Account) (string, error) {
+// Token mints a token for the manager's account.
+func Token(ctx context.Context, cluster kubernetes.Interface, manager Manager) (string, error) {
 	request := &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenValidity / time.Second))},
 	}
-	response, err := cluster.CoreV1().ServiceAccounts(account.Namespace).
-		CreateToken(ctx, account.Name, request, metav1.CreateOptions{})
+	response, err := cluster.CoreV1().ServiceAccounts(manager.Namespace).
+		CreateToken(ctx, manager.Account, request, metav1.CreateOptions{})
 	if err != nil {
-		return "", fmt.Errorf("minting a token for service account %s/%s: %w", account.Namespace, account.Name, err)
+		return "", fmt.Errorf("minting a token for service account %s/%s: %w", manager.Namespace, manager.Account, err)
 	}
 	return response.Status.Token, nil
 }
