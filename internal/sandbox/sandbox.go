@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/reyisjones/gpu-orchestrator/internal/sandbox/cluster"
 	"github.com/reyisjones/gpu-orchestrator/internal/sandbox/console"
 	"github.com/reyisjones/gpu-orchestrator/internal/sandbox/controlplane"
@@ -52,6 +54,7 @@ type Sandbox struct {
 	group   *process.Group
 	plane   *controlplane.ControlPlane
 	state   instance.State
+	admin   *rest.Config
 	// interrupted ends when the caller wants the sandbox to end.
 	interrupted context.Context
 	started     time.Time
@@ -121,13 +124,14 @@ func (s *Sandbox) run(ctx context.Context, mine *instance.Instance) error {
 // stay shows the demonstration if it is asked for and then waits for the end.
 func (s *Sandbox) stay(ctx context.Context) error {
 	if s.Demo {
-		if err := demo.Run(ctx, s.plane.Kubeconfig(), s.started, s.console); err != nil && (s.Once || ctx.Err() != nil) {
+		err := demo.Run(ctx, s.admin, demo.Size{Nodes: s.Nodes, GPUsPerNode: s.GPUsPerNode}, s.console)
+		if s.Once || ctx.Err() != nil {
 			return err
 		}
-		if s.Once {
-			return nil
+		if err != nil {
+			s.console.Printf("%v", err)
 		}
-		s.console.Printf("\nThe sandbox stays up until Ctrl-C.")
+		s.console.Printf("The sandbox stays up until Ctrl-C.")
 	}
 	<-ctx.Done()
 	return context.Cause(ctx)
