@@ -90,7 +90,7 @@ func (p *planner) score(node, placed int) float64 {
 }
 
 func (p *planner) queue(d cluster.Domain) *nodeQueue {
-	q := &nodeQueue{}
+	q := &nodeQueue{items: make([]queued, 0, d.End-d.First)}
 	for i := d.First; i < d.End; i++ {
 		if p.fits[i] > 0 {
 			q.items = append(q.items, queued{node: i, score: p.score(i, 0)})

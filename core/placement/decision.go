@@ -35,6 +35,7 @@ const (
 	NodeTooSmall
 	GPUsTaken
 	OthersTaken
+	NotLocated
 	Avoided
 	reasonCount
 )

@@ -42,7 +42,7 @@ func (p *planner) emptySums() []int {
 	sums := make([]int, len(p.snapshot.Nodes)+1)
 	for i, n := range p.snapshot.Nodes {
 		sums[i+1] = sums[i]
-		if filterKind(n, &p.request.Pod) == Fits {
+		if filterKind(n, &p.request.Pod) == Fits && p.located(n) {
 			sums[i+1] += int(n.FitsEmpty(p.request.Pod.Resources, int64(p.request.Count)))
 		}
 	}
@@ -122,6 +122,8 @@ func (r Reason) say(n int, shape *Shape) string {
 		return has + " too few free GPUs"
 	case OthersTaken:
 		return has + " the GPUs but too little CPU, memory or other resources free"
+	case NotLocated:
+		return has + " no label for the topology level asked for"
 	case Fits:
 		return "suitable"
 	}

@@ -73,7 +73,11 @@ func (p *planner) survey() {
 	shape := &p.request.Pod
 	for i, n := range nodes {
 		reason := filter(n, shape)
-		if reason == Fits && slices.Contains(p.request.Avoid, n.Name) {
+		switch {
+		case reason != Fits:
+		case !p.located(n):
+			reason = NotLocated
+		case slices.Contains(p.request.Avoid, n.Name):
 			reason = Avoided
 		}
 		if reason == Fits {
@@ -83,6 +87,12 @@ func (p *planner) survey() {
 		}
 		p.sums[i+1] = p.sums[i] + p.fits[i]
 	}
+}
+
+// located tells whether the node is in a domain of every level that the request insists on.
+func (p *planner) located(n *cluster.Node) bool {
+	t := p.request.Topology
+	return (t.Required < 0 || n.Path[t.Required] != "") && (t.SliceLevel < 0 || n.Path[t.SliceLevel] != "")
 }
 
 // room returns how many pods of the request the domain takes now, in whole slices.

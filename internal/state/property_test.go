@@ -1,0 +1,321 @@
+package state
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
+	"pgregory.net/rapid"
+
+	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
+	"github.com/reyisjones/gpu-orchestrator/core/cluster"
+)
+
+// planner is what the property below is about, so that broken variants can be put in its place.
+type planner interface {
+	Plan(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask Ask) (nodeOf map[int32]string)
+	SetPod(pod *corev1.Pod) bool
+	DropPod(uid types.UID) bool
+}
+
+type whole struct{ *State }
+
+func (s whole) Plan(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask Ask) map[int32]string {
+	_, nodeOf, _ := s.State.Plan(w, pod, ask)
+	return nodeOf
+}
+
+// gangOnItsWay is a planned workload and how far each of its pods is.
+type gangOnItsWay struct {
+	w      *gpuv1alpha1.GPUWorkload
+	nodeOf map[int32]string
+	stage  map[int32]int // 0 no pod, 1 gated, 2 planned, 3 bound, 4 ended
+}
+
+// checkNeverOversold plans, binds and ends gangs in a drawn order and says when a node has
+// more GPUs planned and bound than it has, judged by what was promised and not by the state.
+func checkNeverOversold(t *rapid.T, s planner, gpus map[string]int64) string {
+	var gangs []*gangOnItsWay
+	for i := range rapid.IntRange(1, 40).Draw(t, "steps") {
+		if len(gangs) == 0 || rapid.Bool().Draw(t, "submit") {
+			w := workload(fmt.Sprintf("w%d", i), rapid.Int32Range(1, 4).Draw(t, "pods"), rapid.Int32Range(1, 5).Draw(t, "gpus"))
+			if nodeOf := s.Plan(w, gpuPod("", int64(w.Spec.GPUCount)), Ask{}); nodeOf != nil {
+				gangs = append(gangs, &gangOnItsWay{w: w, nodeOf: nodeOf, stage: map[int32]int{}})
+			}
+		} else {
+			g := rapid.SampledFrom(gangs).Draw(t, "gang")
+			advance(t, s, g)
+		}
+		if problem := oversold(gangs, gpus); problem != "" {
+			return problem
+		}
+	}
+	return ""
+}
+
+// advance tells the state that one pod of the gang is a step further.
+func advance(t *rapid.T, s planner, g *gangOnItsWay) {
+	rank := rapid.Int32Range(0, int32(len(g.nodeOf)-1)).Draw(t, "rank")
+	node := g.nodeOf[rank]
+	uid := fmt.Sprintf("%s-%d", g.w.UID, rank)
+	edits := []func(*corev1.Pod){memberPod(g.w, 0, rank)}
+	g.stage[rank] = min(g.stage[rank]+1, 4)
+	switch g.stage[rank] {
+	case 1:
+		edits = append(edits, gated)
+	case 2:
+		edits = append(edits, pinned(node))
+	case 3:
+		edits = append(edits, pinned(node), bound(node))
+	case 4:
+		edits = append(edits, pinned(node), bound(node), phase(corev1.PodSucceeded))
+	}
+	s.SetPod(gpuPod(uid, int64(g.w.Spec.GPUCount), edits...))
+	if g.stage[rank] == 4 && rapid.Bool().Draw(t, "deleted") {
+		s.DropPod(types.UID(uid))
+	}
+}
+
+func oversold(gangs []*gangOnItsWay, gpus map[string]int64) string {
+	promised := map[string]int64{}
+	for _, g := range gangs {
+		for rank, node := range g.nodeOf {
+			if g.stage[rank] < 4 {
+				promised[node] += int64(g.w.Spec.GPUCount)
+			}
+		}
+	}
+	for node, n := range promised {
+		if n > gpus[node] {
+			return fmt.Sprintf("%d GPUs are planned or bound on %s, it has %d", n, node, gpus[node])
+		}
+	}
+	return ""
+}
+
+func drawnState(t *rapid.T, tb testing.TB) (*State, map[string]int64) {
+	s := newState(tb)
+	gpus := map[string]int64{}
+	for i := range rapid.IntRange(1, 4).Draw(t, "nodes") {
+		name := fmt.Sprintf("n%d", i)
+		gpus[name] = rapid.Int64Range(0, 8).Draw(t, "GPUs")
+		s.SetNode(gpuNode(name, gpus[name]))
+	}
+	return s, gpus
+}
+
+func TestNeverMoreGPUsPlannedThanANodeHas(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s, gpus := drawnState(rt, t)
+		if problem := checkNeverOversold(rt, whole{s}, gpus); problem != "" {
+			rt.Fatal(problem)
+		}
+	})
+}
+
+// forgetful gives the room of a plan back at once, as a planner without holds would.
+type forgetful struct{ whole }
+
+func (f forgetful) Plan(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask Ask) map[int32]string {
+	nodeOf := f.whole.Plan(w, pod, ask)
+	f.Release(w.UID)
+	return nodeOf
+}
+
+// boundOnly does not see pods that are planned and not yet bound.
+type boundOnly struct{ whole }
+
+func (b boundOnly) SetPod(pod *corev1.Pod) bool {
+	if pod.Spec.NodeName == "" {
+		pod = pod.DeepCopy()
+		pod.Spec.Affinity = nil
+		b.Release(types.UID(pod.Labels[gpuv1alpha1.WorkloadUIDLabel]))
+	}
+	return b.whole.SetPod(pod)
+}
+
+// blind does not see pods at all.
+type blind struct{ whole }
+
+func (b blind) SetPod(pod *corev1.Pod) bool {
+	if pod.Spec.NodeName != "" {
+		b.Release(types.UID(pod.Labels[gpuv1alpha1.WorkloadUIDLabel]))
+		return false
+	}
+	return b.whole.SetPod(pod)
+}
+
+// The property above must be able to fail: each of these mistakes is found.
+func TestOversoldPropertyFindsMistakes(t *testing.T) {
+	for name, wrap := range map[string]func(*State) planner{
+		"plans are not held":           func(s *State) planner { return forgetful{whole{s}} },
+		"planned pods are not counted": func(s *State) planner { return boundOnly{whole{s}} },
+		"bound pods are not counted":   func(s *State) planner { return blind{whole{s}} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := false
+			rapid.Check(t, func(rt *rapid.T) {
+				s, gpus := drawnState(rt, t)
+				found = checkNeverOversold(rt, wrap(s), gpus) != "" || found
+			})
+			if !found {
+				t.Error("the property holds for a broken state")
+			}
+		})
+	}
+}
+
+// A state kept up by events, in any order, is the one that a fresh process builds from lists.
+func TestStateFromEventsIsStateFromLists(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := newState(t)
+		nodes, pods := map[string]*corev1.Node{}, map[string]*corev1.Pod{}
+		for range rapid.IntRange(1, 60).Draw(rt, "events") {
+			node := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "node")
+			uid := rapid.SampledFrom([]string{"p", "q", "r", "s"}).Draw(rt, "pod")
+			switch rapid.IntRange(0, 5).Draw(rt, "event") {
+			case 0, 1:
+				n := gpuNode(node, rapid.Int64Range(0, 8).Draw(rt, "gpus"))
+				n.Labels["gpu.warp.dev/leaf"] = rapid.SampledFrom([]string{"l1", "l2", ""}).Draw(rt, "leaf")
+				n.Spec.Unschedulable = rapid.Bool().Draw(rt, "cordoned")
+				nodes[node] = n
+				s.SetNode(n)
+			case 2:
+				delete(nodes, node)
+				s.DropNode(node)
+			case 3, 4:
+				p := gpuPod(uid, rapid.Int64Range(0, 4).Draw(rt, "use"))
+				if rapid.Bool().Draw(rt, "bound") {
+					bound(node)(p)
+				} else {
+					pinned(node)(p)
+				}
+				p.Status.Phase = rapid.SampledFrom([]corev1.PodPhase{"", corev1.PodRunning, corev1.PodFailed}).Draw(rt, "phase")
+				pods[uid] = p
+				s.SetPod(p)
+			case 5:
+				delete(pods, uid)
+				s.DropPod(types.UID(uid))
+			}
+			if rapid.Bool().Draw(rt, "look") {
+				s.Snapshot()
+			}
+		}
+		fresh := newState(t)
+		for _, p := range pods {
+			fresh.SetPod(p)
+		}
+		for _, n := range nodes {
+			fresh.SetNode(n)
+		}
+		if got, want := describe(s.Snapshot()), describe(fresh.Snapshot()); got != want {
+			rt.Fatalf("kept up by events:\n%s\nbuilt from lists:\n%s", got, want)
+		}
+	})
+}
+
+func describe(s *cluster.Snapshot) string {
+	text := ""
+	for _, n := range s.Nodes {
+		text += fmt.Sprintf("%s %v ready=%v cordoned=%v", n.Name, n.Path, n.Ready, n.Cordoned)
+		for i := range s.Resources.Len() {
+			if n.Allocatable.At(i) != 0 || n.Used.At(i) != 0 {
+				text += fmt.Sprintf(" %s=%d/%d", s.Resources.Name(i), n.Used.At(i), n.Allocatable.At(i))
+			}
+		}
+		text += "\n"
+	}
+	for level := range s.Levels {
+		text += fmt.Sprintf("%v\n", s.Domains(level))
+	}
+	return text
+}
+
+// Selectors mean what they mean to the scheduler that binds.
+func TestSelectorsAgreeWithKubernetes(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		value := rapid.SampledFrom([]string{"1", "2", "10", "x", ""})
+		key := rapid.SampledFrom([]string{"k1", "k2"})
+		n := gpuNode("n1", 8)
+		for _, k := range []string{"k1", "k2"} {
+			if rapid.Bool().Draw(rt, "has "+k) {
+				n.Labels[k] = value.Draw(rt, "value of "+k)
+			}
+		}
+		pod := gpuPod("p", 1)
+		if rapid.Bool().Draw(rt, "selector") {
+			pod.Spec.NodeSelector = map[string]string{key.Draw(rt, "key"): value.Draw(rt, "value")}
+		}
+		selector := &corev1.NodeSelector{}
+		for range rapid.IntRange(0, 2).Draw(rt, "terms") {
+			term := corev1.NodeSelectorTerm{}
+			for range rapid.IntRange(0, 2).Draw(rt, "expressions") {
+				e := corev1.NodeSelectorRequirement{
+					Key:      key.Draw(rt, "key"),
+					Operator: rapid.SampledFrom([]corev1.NodeSelectorOperator{"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"}).Draw(rt, "operator"),
+				}
+				switch e.Operator {
+				case "In", "NotIn":
+					e.Values = rapid.SliceOfN(rapid.SampledFrom([]string{"1", "2", "x"}), 1, 2).Draw(rt, "values")
+				case "Gt", "Lt":
+					e.Values = []string{rapid.SampledFrom([]string{"1", "5"}).Draw(rt, "bound")}
+				}
+				term.MatchExpressions = append(term.MatchExpressions, e)
+			}
+			if rapid.Bool().Draw(rt, "field") {
+				term.MatchFields = []corev1.NodeSelectorRequirement{{Key: "metadata.name",
+					Operator: rapid.SampledFrom([]corev1.NodeSelectorOperator{"In", "NotIn"}).Draw(rt, "field operator"),
+					Values:   []string{rapid.SampledFrom([]string{"n1", "n2"}).Draw(rt, "name")}}}
+			}
+			selector.NodeSelectorTerms = append(selector.NodeSelectorTerms, term)
+		}
+		if len(selector.NodeSelectorTerms) > 0 {
+			pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: selector}}
+		}
+		want, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(n)
+		if err != nil {
+			rt.Skip("Kubernetes cannot read it:", err)
+		}
+		node, _ := translateNode(n, testLevels(), cluster.NewResources())
+		if got := translateSelector(pod).Matches(node); got != want {
+			rt.Fatalf("we say %v, Kubernetes says %v: %v %v on %v", got, want, pod.Spec.NodeSelector, selector, n.Labels)
+		}
+	})
+}
+
+// Tolerations mean what they mean to the scheduler that binds.
+func TestTolerationsAgreeWithKubernetes(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		key := rapid.SampledFrom([]string{"a", "b"})
+		value := rapid.SampledFrom([]string{"", "x"})
+		effect := rapid.SampledFrom([]corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute})
+		taint := corev1.Taint{Key: key.Draw(rt, "taint"), Value: value.Draw(rt, "value"), Effect: effect.Draw(rt, "effect")}
+		toleration := corev1.Toleration{
+			Key:      rapid.SampledFrom([]string{"", "a", "b"}).Draw(rt, "key"),
+			Operator: rapid.SampledFrom([]corev1.TolerationOperator{"", corev1.TolerationOpEqual, corev1.TolerationOpExists}).Draw(rt, "operator"),
+			Value:    value.Draw(rt, "tolerated value"),
+			Effect:   rapid.SampledFrom([]corev1.TaintEffect{"", corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute}).Draw(rt, "tolerated effect"),
+		}
+		if toleration.Key == "" && toleration.Operator != corev1.TolerationOpExists {
+			rt.Skip("the API server refuses an empty key without Exists")
+		}
+		if toleration.Operator == corev1.TolerationOpExists {
+			toleration.Value = ""
+		}
+		n := gpuNode("n", 8)
+		n.Spec.Taints = []corev1.Taint{taint}
+		pod := gpuPod("p", 1)
+		pod.Spec.Tolerations = []corev1.Toleration{toleration}
+		node, _ := translateNode(n, testLevels(), cluster.NewResources())
+		w := workload("w", 1, 1)
+		w.ObjectMeta = metav1.ObjectMeta{Name: "w"}
+		_, kept := node.Untolerated(shape(w, pod, cluster.NewResources()).Tolerations)
+		if want := !toleration.ToleratesTaint(klog.Background(), &taint, false); kept != want {
+			rt.Fatalf("kept out: we say %v, Kubernetes says %v: %v on %v", kept, want, toleration, taint)
+		}
+	})
+}
