@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
@@ -50,8 +49,15 @@ func AwaitReady(ctx context.Context, client kubernetes.Interface, n int) error {
 		}
 		return len(ready) >= n, nil
 	}
-	nodes := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "nodes", metav1.NamespaceAll, fields.Everything())
-	_, err := watchtools.UntilWithSync(ctx, nodes, runtime.Object(&corev1.Node{}), nil, count)
+	nodes := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return client.CoreV1().Nodes().List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return client.CoreV1().Nodes().Watch(ctx, options)
+		},
+	}
+	_, err := watchtools.UntilWithSync(ctx, cache.ToListWatcherWithWatchListSemantics(nodes, client), &corev1.Node{}, nil, count)
 	if err != nil {
 		return fmt.Errorf("waiting for the nodes, of which %d of %d are ready: %w", len(ready), n, errors.Join(err, context.Cause(ctx)))
 	}
