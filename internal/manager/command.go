@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
@@ -27,7 +28,10 @@ Settings come from the defaults, then from the file given by --config, then from
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
+			logger := zap.New(zap.UseFlagOptions(&logging))
+			ctrl.SetLogger(logger)
+			// client-go and leader election log through klog.
+			klog.SetLogger(logger)
 			config, err := LoadConfig(file)
 			if err != nil {
 				return err
