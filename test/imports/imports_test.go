@@ -50,6 +50,21 @@ var rules = []rule{
 		why:  "it embeds the manifests and nothing else",
 	},
 	{
+		path: "internal/backoff",
+		only: []string{"std"},
+		why:  "it is arithmetic",
+	},
+	{
+		path: "internal/telemetry",
+		only: []string{"std", "github.com/prometheus/..."},
+		why:  "everything that acts counts with it, so it must not pull in anything that acts",
+	},
+	{
+		path:       "internal/sandbox/...",
+		importedBy: []string{"cmd/sandbox", "test/..."},
+		why:        "the sandbox runs the product; the product must not know that it is being watched",
+	},
+	{
 		path:       "internal/sandbox/applet",
 		importedBy: []string{"cmd/..."},
 		why:        "it links a whole Kubernetes control plane: minutes to compile and seconds to link for whoever imports it, so everyone else runs it as a process",
