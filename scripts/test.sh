@@ -5,8 +5,8 @@
 #   scripts/test.sh          everything: formatting, vet, generated code, lint,
 #                            build, import rules, unit tests with the race
 #                            detector, API tests and end-to-end tests on a real
-#                            control plane. About 15 minutes from nothing on two
-#                            cores, then about 5.
+#                            control plane. About 20 minutes from nothing on two
+#                            cores, a few once compiled.
 #   scripts/test.sh fast     formatting, vet, import rules and unit tests: needs no
 #                            control plane
 #   scripts/test.sh check    fast, generated code, a clean tree after it, and lint:
