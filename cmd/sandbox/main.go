@@ -15,6 +15,7 @@ func main() {
 	if run, ok := applet.Lookup(os.Args); ok {
 		os.Exit(run())
 	}
+	applet.ForgetGlobalFlags()
 	if err := command.New(applet.Names()).ExecuteContext(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox:", err)
 		os.Exit(1)

@@ -30,8 +30,12 @@ const (
 type Config struct {
 	// Dir is where everything is kept: an absolute path.
 	Dir string
-	// Executable is the multi-call binary that is every program of the cluster.
+	// DefaultDir says that commands find Dir without being told.
+	DefaultDir bool
+	// Executable is the multi-call binary that is every program of the cluster, and
+	// Program is how a person calls it.
 	Executable  string
+	Program     string
 	Nodes       int
 	GPUsPerNode int
 	Profile     cluster.Profile
@@ -66,8 +70,9 @@ func New(config Config, out *console.Console) *Sandbox {
 	return &Sandbox{Config: config, console: out, killed: make(chan struct{})}
 }
 
-// ErrInterrupted says that the sandbox was told to end before it was ready.
-var ErrInterrupted = errors.New("interrupted before the sandbox was ready")
+// ErrInterrupted says that the sandbox was told to end before it had done what it
+// was started for: being ready or, with Once, showing the demonstration.
+var ErrInterrupted = errors.New("interrupted")
 
 // Run brings the sandbox up and returns when it is down again: because ctx ended,
 // which is no error once the sandbox was ready; because a process crashed, which is

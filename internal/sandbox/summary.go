@@ -21,8 +21,16 @@ func (s *Sandbox) summary() {
 	}
 	line("logs", s.plane.Logs())
 	line("use it", c.Paint(console.Cyan, "export KUBECONFIG="+s.plane.Kubeconfig()))
-	line("", c.Paint(console.Cyan, "sandbox kubectl get nodes -L nvidia.com/gpu.product,gpu.warp.dev/leaf"))
-	line("", c.Paint(console.Cyan, "sandbox kubectl explain gpuworkload.spec"))
-	line("end it", "Ctrl-C here, or "+c.Paint(console.Cyan, "sandbox down"))
+	line("", c.Paint(console.Cyan, s.Program+" kubectl get nodes -L nvidia.com/gpu.product,gpu.warp.dev/leaf"))
+	line("", c.Paint(console.Cyan, s.Program+" kubectl explain gpuworkload.spec"))
+	line("end it", "Ctrl-C here, or "+c.Paint(console.Cyan, s.downCommand()))
 	c.Printf("")
+}
+
+// downCommand names the folder where it is not the one that is looked in first.
+func (s *Sandbox) downCommand() string {
+	if s.DefaultDir {
+		return s.Program + " down"
+	}
+	return s.Program + " down --dir " + s.Dir
 }

@@ -30,10 +30,10 @@ func table() map[string]Main {
 	}
 }
 
-// forgetGlobalFlags drops the flags that Kubernetes' packages register for every
+// ForgetGlobalFlags drops the flags that Kubernetes' packages register for every
 // program that imports them: cobra would take its --version for a command's own.
 // Kubernetes' programs rely on theirs and do not call it.
-func forgetGlobalFlags() {
+func ForgetGlobalFlags() {
 	pflag.CommandLine = pflag.NewFlagSet(os.Args[0], pflag.ExitOnError)
 }
 

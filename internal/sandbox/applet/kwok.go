@@ -10,7 +10,7 @@ import (
 
 // kwok does what KWOK's own main does: that package cannot be imported.
 func kwok() int {
-	forgetGlobalFlags()
+	ForgetGlobalFlags()
 	flags := pflag.NewFlagSet("global", pflag.ContinueOnError)
 	flags.ParseErrorsAllowlist.UnknownFlags = true
 	flags.Usage = func() {}

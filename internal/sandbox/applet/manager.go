@@ -10,7 +10,7 @@ import (
 )
 
 func runManager() int {
-	forgetGlobalFlags()
+	ForgetGlobalFlags()
 	if err := manager.NewCommand().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(os.Stderr, "manager:", err)
 		return 1

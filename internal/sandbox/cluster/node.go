@@ -70,7 +70,6 @@ func (m machine) node(i, gpus int) *corev1.Node {
 				OSImage:                 "simulated",
 				ContainerRuntimeVersion: "kwok://simulated",
 				KubeletVersion:          "kwok",
-				KubeProxyVersion:        "kwok",
 			},
 		},
 	}

@@ -78,8 +78,12 @@ func TestAssetsAreLinksToThisExecutable(t *testing.T) {
 func TestKubectlUsesWhatThePersonChose(t *testing.T) {
 	missing := t.TempDir()
 	t.Setenv("KUBECONFIG", "/somewhere/else")
-	if err := chooseKubeconfig(missing, []string{"get", "nodes"}); err != nil || os.Getenv("KUBECONFIG") != "/somewhere/else" {
+	if err := chooseKubeconfig("", []string{"get", "nodes"}); err != nil || os.Getenv("KUBECONFIG") != "/somewhere/else" {
 		t.Errorf("$KUBECONFIG is now %s: %v", os.Getenv("KUBECONFIG"), err)
+	}
+	// A folder named on the command line is not overruled by a shell's setting.
+	if err := chooseKubeconfig(missing, []string{"get", "nodes"}); err == nil {
+		t.Error("a folder without a sandbox is passed over for $KUBECONFIG")
 	}
 	t.Setenv("KUBECONFIG", "")
 	if err := chooseKubeconfig(missing, []string{"--kubeconfig=/mine", "get", "nodes"}); err != nil || os.Getenv("KUBECONFIG") != "" {

@@ -78,7 +78,7 @@ func down() *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		cmd.Printf("ended the sandbox with pid %d\n", state.PID)
+		fmt.Fprintf(cmd.OutOrStdout(), "ended the sandbox with pid %d\n", state.PID)
 		return nil
 	}
 	return cmd
@@ -86,10 +86,12 @@ func down() *cobra.Command {
 
 func kubectl() *cobra.Command {
 	return &cobra.Command{
-		Use:                "kubectl ...",
-		Short:              "Run kubectl against the cluster",
-		Long:               "Run kubectl, with the cluster of $" + dirVariable + " or " + defaultDir + " unless --kubeconfig or $KUBECONFIG says otherwise.",
-		Example:            "  sandbox kubectl get gpuworkloads --watch",
+		Use:   "kubectl ...",
+		Short: "Run kubectl against the cluster",
+		Long: "Run kubectl against the cluster of the first that is given: kubectl's own --kubeconfig,\n" +
+			"--dir before kubectl's words, $" + dirVariable + ", $KUBECONFIG; else of the folder " + defaultDir + ".",
+		Example: "  sandbox kubectl get gpuworkloads --watch\n" +
+			"  sandbox kubectl --dir /tmp/other get nodes",
 		DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return execKubectl(args)
@@ -100,9 +102,6 @@ func kubectl() *cobra.Command {
 // execKubectl becomes kubectl.
 func execKubectl(args []string) error {
 	dir := os.Getenv(dirVariable)
-	if dir == "" {
-		dir = defaultDir
-	}
 	// --dir is the sandbox's own flag and comes before kubectl's words.
 	if len(args) > 0 {
 		if value, ok := strings.CutPrefix(args[0], "--dir="); ok {
@@ -121,13 +120,17 @@ func execKubectl(args []string) error {
 	return fmt.Errorf("running kubectl: %w", syscall.Exec(self, append([]string{"kubectl"}, args...), os.Environ()))
 }
 
-// chooseKubeconfig points kubectl to the sandbox unless the person has chosen.
+// chooseKubeconfig points kubectl to the sandbox of dir or, where the person has
+// named neither a folder nor a kubeconfig, to that of the default folder.
 func chooseKubeconfig(dir string, args []string) error {
 	chosen := slices.ContainsFunc(args, func(arg string) bool {
 		return arg == "--"+clientcmd.RecommendedConfigPathFlag || strings.HasPrefix(arg, "--"+clientcmd.RecommendedConfigPathFlag+"=")
 	})
-	if chosen || os.Getenv(clientcmd.RecommendedConfigPathEnvVar) != "" {
+	if chosen || dir == "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) != "" {
 		return nil
+	}
+	if dir == "" {
+		dir = defaultDir
 	}
 	path, err := absolute(dir)
 	if err != nil {
@@ -158,7 +161,7 @@ func assets(applets []string) *cobra.Command {
 			if err := link(self, dir, applets); err != nil {
 				return err
 			}
-			cmd.Println(dir)
+			fmt.Fprintln(cmd.OutOrStdout(), dir)
 			return nil
 		},
 	}

@@ -51,6 +51,8 @@ func up() *cobra.Command {
 		if config.Dir, err = absolute(*dir); err != nil {
 			return err
 		}
+		config.DefaultDir = !cmd.Flags().Changed("dir")
+		config.Program = os.Args[0]
 		if config.Executable, err = executable(); err != nil {
 			return err
 		}

@@ -59,13 +59,17 @@ func (s *story) follow(ctx context.Context, cluster client.WithWatch) error {
 		return s.watch(ctx, cluster, &v1alpha1.GPUWorkloadList{}, &v1alpha1.GPUWorkload{}, s.sawWorkload)
 	})
 	group.Go(func() error {
-		err := s.watch(ctx, cluster, &eventsv1.EventList{}, &eventsv1.Event{}, s.sawEvent)
-		if ctx.Err() != nil {
-			return nil
-		}
-		return err
+		return unlessOver(ctx, s.watch(ctx, cluster, &eventsv1.EventList{}, &eventsv1.Event{}, s.sawEvent))
 	})
 	return group.Wait()
+}
+
+// unlessOver drops the error of a watch that ended because it was told to.
+func unlessOver(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 func (s *story) watch(ctx context.Context, cluster client.WithWatch, list client.ObjectList, kind runtime.Object, saw watchtools.ConditionFunc) error {
