@@ -150,6 +150,7 @@ func (s *Sandbox) explain(crash context.Context, err error) error {
 	case err == nil:
 		return nil
 	case errors.As(context.Cause(crash), &crashed):
+		s.console.Failed(crashed.Name + " ended unexpectedly")
 		return crashed
 	case s.interrupted.Err() == nil:
 		return err
@@ -174,6 +175,7 @@ func (s *Sandbox) forwardKill(done context.Context) {
 
 func (s *Sandbox) stop() {
 	from := time.Now()
+	s.console.Printf("%s", s.console.Paint(console.Dim, "stopping"))
 	s.group.Stop()
 	s.console.Printf("%s", s.console.Paint(console.Dim, fmt.Sprintf("stopped %d processes in %s", len(s.group.Children()), console.Seconds(time.Since(from)))))
 }

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -48,7 +49,6 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 type Group struct {
 	cancel  context.CancelCauseFunc
 	spawner *spawner
-	grace   time.Duration
 	killed  chan struct{}
 	kill    sync.Once
 	stop    sync.Once
@@ -56,7 +56,12 @@ type Group struct {
 	mu       sync.Mutex
 	children []*Process
 	stopping bool
+	grace    time.Duration
 }
+
+// crashGrace is what the others get after a crash: they may wait for the one that
+// crashed, which will not come back.
+const crashGrace = time.Second
 
 // errStopping is the reason a Group refuses to start more children.
 var errStopping = errors.New("the group is being stopped")
@@ -118,6 +123,7 @@ func (g *Group) reap(p *Process) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.stopping {
+		g.grace = min(g.grace, crashGrace)
 		g.cancel(newCrashError(p, err))
 	}
 }
@@ -126,7 +132,7 @@ func (g *Group) reap(p *Process) {
 func (g *Group) Children() []*Process {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return append([]*Process(nil), g.children...)
+	return slices.Clone(g.children)
 }
 
 // Stop ends every child, the last started first, and returns when all have been
@@ -139,20 +145,21 @@ func (g *Group) Stop() {
 func (g *Group) stopAll() {
 	g.mu.Lock()
 	g.stopping = true
-	children := append([]*Process(nil), g.children...)
+	grace := g.grace
+	children := slices.Clone(g.children)
 	g.mu.Unlock()
 
-	for i := len(children) - 1; i >= 0; i-- {
-		g.end(children[i])
+	for _, p := range slices.Backward(children) {
+		g.end(p, grace)
 	}
 	g.spawner.close()
 	g.cancel(context.Canceled)
 }
 
-func (g *Group) end(p *Process) {
+func (g *Group) end(p *Process, patience time.Duration) {
 	// Signals to a child that has been reaped are refused by os.Process.
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
-	grace := time.NewTimer(g.grace)
+	grace := time.NewTimer(patience)
 	defer grace.Stop()
 	select {
 	case <-p.done:

@@ -206,6 +206,19 @@ func TestCrashIsReportedByNameWithTheEndOfTheLog(t *testing.T) {
 	}
 }
 
+func TestAfterACrashTheOthersAreNotWaitedForLong(t *testing.T) {
+	group, ctx := NewGroup(t.Context(), time.Hour)
+	survivor := newChild(t)
+	start(t, group, survivor.spec("survivor", stubborn))
+	survivor.awaitReady()
+	start(t, group, newChild(t).spec("etcd", crashing))
+	<-ctx.Done()
+
+	group.Stop()
+
+	survivor.awaitEnd()
+}
+
 func TestStubbornChildIsKilledAfterTheGracePeriod(t *testing.T) {
 	group, _ := NewGroup(t.Context(), time.Millisecond)
 	c := newChild(t)
