@@ -42,7 +42,7 @@ func (r *Reconciler) remove(ctx context.Context, p *pass) (bool, error) {
 	}
 	if len(p.jobs) > 0 || len(p.pods) > 0 {
 		if p.status().Phase != "" {
-			p.status().Message = fmt.Sprintf("being deleted; waiting for %d pods to end", len(p.pods))
+			p.status().Message = fmt.Sprintf("being deleted; waiting for %s to end", pods(len(p.pods)))
 		}
 		return true, nil
 	}
@@ -132,7 +132,7 @@ func (r *Reconciler) suspend(ctx context.Context, p *pass) (bool, error) {
 	}
 	s.JobName = ""
 	if n := unfinished(p.pods); n > 0 {
-		p.enter(gpuv1alpha1.PhasePending, "suspended; waiting for %d pods to end", n)
+		p.enter(gpuv1alpha1.PhasePending, "suspended; waiting for %s to end", pods(n))
 	} else {
 		p.enter(gpuv1alpha1.PhasePending, "suspended; set spec.suspend to false to run it")
 	}

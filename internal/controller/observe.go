@@ -30,15 +30,15 @@ func (r *Reconciler) observe(_ context.Context, p *pass) (bool, error) {
 		r.observeBinding(p)
 	case s.Pods.Running+s.Pods.Succeeded < s.Pods.Desired:
 		p.boundWhole()
-		p.enter(gpuv1alpha1.PhaseScheduled, "bound to %s; %d of %d pods run", on(s), s.Pods.Running+s.Pods.Succeeded, s.Pods.Desired)
+		p.enter(gpuv1alpha1.PhaseScheduled, "bound to %s; %d of %s run", on(s), s.Pods.Running+s.Pods.Succeeded, pods(s.Pods.Desired))
 	default:
 		p.boundWhole()
 		p.enter(gpuv1alpha1.PhaseRunning, "running on %s", on(s))
 		if s.Pods.Succeeded > 0 {
-			p.enter(gpuv1alpha1.PhaseRunning, "running on %s; %d of %d pods succeeded", on(s), s.Pods.Succeeded, s.Pods.Desired)
+			p.enter(gpuv1alpha1.PhaseRunning, "running on %s; %d of %s succeeded", on(s), s.Pods.Succeeded, pods(s.Pods.Desired))
 		}
 		if p.before.Phase != gpuv1alpha1.PhaseRunning {
-			p.normal("Running", "Run", "all %d pods run on %s", s.Pods.Desired, on(s))
+			p.normal("Running", "Run", "%s running on %s", pods(s.Pods.Desired), on(s))
 		}
 	}
 	return true, nil
@@ -54,13 +54,13 @@ func (r *Reconciler) observeBinding(p *pass) {
 	}
 	p.condition(gpuv1alpha1.ConditionScheduled, metav1.ConditionFalse, reason, message)
 	s.Phase = gpuv1alpha1.PhaseScheduling
-	switch pods := int32(len(p.current())); {
+	switch made := int32(len(p.current())); {
 	case p.waits:
 		// The message says already what is missing.
-	case pods < s.Pods.Desired && p.now.Sub(s.LastScheduleTime.Time) > patience:
-		s.Message = fmt.Sprintf("Job %s has made %d of %d pods; `kubectl describe job %s` tells what holds it up", s.JobName, pods, s.Pods.Desired, s.JobName)
+	case made < s.Pods.Desired && p.now.Sub(s.LastScheduleTime.Time) > patience:
+		s.Message = fmt.Sprintf("Job %s has made %d of %s; `kubectl describe job %s` tells what holds it up", s.JobName, made, pods(s.Pods.Desired), s.JobName)
 	case s.Pods.Bound > 0:
-		s.Message = fmt.Sprintf("%d of %d pods bound", s.Pods.Bound, s.Pods.Desired)
+		s.Message = fmt.Sprintf("%d of %s bound", s.Pods.Bound, pods(s.Pods.Desired))
 	}
 	if s.LastScheduleTime != nil {
 		if left := s.LastScheduleTime.Add(patience + time.Second).Sub(p.now); left > 0 {
@@ -73,7 +73,7 @@ func (r *Reconciler) observeBinding(p *pass) {
 func (p *pass) boundWhole() {
 	s := p.status()
 	if !p.is(gpuv1alpha1.ConditionScheduled) {
-		p.normal("Scheduled", "Bind", "all %d pods bound: %s", s.Pods.Desired, on(s))
+		p.normal("Scheduled", "Bind", "%s bound to %s", pods(s.Pods.Desired), on(s))
 	}
 	p.condition(gpuv1alpha1.ConditionScheduled, metav1.ConditionTrue, "AllBound", "every pod of the gang is bound")
 	if s.StartTime == nil {
@@ -116,6 +116,14 @@ func (r *Reconciler) countPods(p *pass) {
 		}
 	}
 	p.status().Pods = counts
+}
+
+// pods counts pods in words.
+func pods[N int | int32](n N) string {
+	if n == 1 {
+		return "1 pod"
+	}
+	return fmt.Sprintf("%d pods", n)
 }
 
 // on names the nodes for a message: the one, or how many.

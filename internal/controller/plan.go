@@ -118,8 +118,8 @@ func (r *Reconciler) outlived(ctx context.Context, p *pass) (wait bool, err erro
 			active++
 		}
 	}
-	pods := unfinished(p.pods)
-	if active == 0 && pods == 0 {
+	left := unfinished(p.pods)
+	if active == 0 && left == 0 {
 		return false, nil
 	}
 	if active > 0 {
@@ -127,7 +127,7 @@ func (r *Reconciler) outlived(ctx context.Context, p *pass) (wait bool, err erro
 			return true, err
 		}
 	}
-	p.enter(gpuv1alpha1.PhasePending, "waiting for %d pods of the previous attempt to end", pods)
+	p.enter(gpuv1alpha1.PhasePending, "waiting for %s of the previous attempt to end", pods(left))
 	return true, nil
 }
 
@@ -150,7 +150,7 @@ func (r *Reconciler) makeJob(ctx context.Context, p *pass) (bool, error) {
 			return true, fmt.Errorf("creating Job %s: %w", job.Name, err)
 		default:
 			r.wrote(p, jobResource, job.ResourceVersion)
-			p.normal("JobCreated", "Create", "created Job %s with %d pods", job.Name, p.status().Pods.Desired)
+			p.normal("JobCreated", "Create", "created Job %s with %s", job.Name, pods(p.status().Pods.Desired))
 		}
 		p.job = job
 		p.jobs = append(p.jobs, *job)

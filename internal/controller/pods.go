@@ -106,8 +106,8 @@ func (r *Reconciler) isOvertaken(p *pass, pod *corev1.Pod) bool {
 // restart gives a gang of which no pod is bound yet a new Job on a new plan.
 func (r *Reconciler) restart(ctx context.Context, p *pass, overtaken []*corev1.Pod) error {
 	pod := overtaken[0]
-	message := fmt.Sprintf("%d planned pods were not bound (%s on %s: %s); planning the gang anew",
-		len(overtaken), pod.Name, state.PlannedNode(pod), refusal(pod))
+	message := fmt.Sprintf("%s planned but not bound (%s on %s: %s); planning the gang anew",
+		pods(len(overtaken)), pod.Name, state.PlannedNode(pod), refusal(pod))
 	for _, pod := range overtaken {
 		r.avoid.add(p.workload.UID, state.PlannedNode(pod), p.now.Add(r.config.AvoidFor))
 		r.metrics.Withdrawn()
@@ -125,8 +125,8 @@ func (r *Reconciler) restart(ctx context.Context, p *pass, overtaken []*corev1.P
 // withdraw takes single pods back so that the Job makes new, gated ones. Without its tracking
 // finalizer a deleted pod does not count as failed. A withdrawal that stops between the two
 // writes is finished by the next pass.
-func (r *Reconciler) withdraw(ctx context.Context, p *pass, pods []*corev1.Pod) error {
-	for _, pod := range pods {
+func (r *Reconciler) withdraw(ctx context.Context, p *pass, overtaken []*corev1.Pod) error {
+	for _, pod := range overtaken {
 		node := state.PlannedNode(pod)
 		before := pod.DeepCopy()
 		pod.Finalizers = slices.DeleteFunc(pod.Finalizers, func(f string) bool { return f == batchv1.JobTrackingFinalizer })
@@ -170,7 +170,7 @@ func (r *Reconciler) replan(ctx context.Context, p *pass, g *gates) error {
 		return fmt.Errorf("planning lost members: %w", err)
 	}
 	if !d.Feasible {
-		p.status().Message = fmt.Sprintf("%d of %d pods wait to be replaced: %s", len(due), p.status().Pods.Desired, d.Why.Sentence)
+		p.status().Message = fmt.Sprintf("%d of %s to be replaced: %s", len(due), pods(p.status().Pods.Desired), d.Why.Sentence)
 		p.waits = true
 		return nil
 	}
@@ -184,7 +184,7 @@ func (r *Reconciler) replan(ctx context.Context, p *pass, g *gates) error {
 	p.place(all)
 	now := metav1.NewTime(p.now)
 	p.status().LastScheduleTime = &now
-	p.normal("Replanned", "Plan", "%d lost pods: %s", len(due), d.Why.Sentence)
+	p.normal("Replanned", "Plan", "%s lost: %s", pods(len(due)), d.Why.Sentence)
 	if err := r.writeStatus(ctx, p); err != nil {
 		r.state.ReleaseRanks(p.workload.UID, ranks)
 		return err

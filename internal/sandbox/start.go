@@ -111,9 +111,6 @@ func (s *Sandbox) install(ctx context.Context, restConfig *rest.Config, client k
 		return err
 	}
 	s.console.Done("resources and RBAC", time.Since(from))
-	if !s.Manager {
-		return nil
-	}
 	if err := os.WriteFile(s.plane.ManagerConfig(), []byte(manager.Config), 0o600); err != nil {
 		return fmt.Errorf("writing the manager's configuration: %w", err)
 	}
@@ -124,6 +121,10 @@ func (s *Sandbox) install(ctx context.Context, restConfig *rest.Config, client k
 	user := manager.Namespace + "/" + manager.Account
 	if err := s.plane.Authority().WriteTokenKubeconfig(s.plane.ManagerKubeconfig(), s.plane.URL(), user, token); err != nil {
 		return err
+	}
+	if !s.Manager {
+		// The kubeconfig stands ready for a manager that somebody else starts.
+		return nil
 	}
 	return s.launch(ctx, s.plane.ManagerSpec(manager.Namespace, s.ManagerArgs))
 }
