@@ -10,8 +10,11 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -44,7 +47,7 @@ func TestMain(m *testing.M) {
 	case stubborn:
 		signal.Ignore(syscall.SIGTERM)
 		announce()
-		select {}
+		forever()
 	case crashing:
 		for i := range 100 {
 			fmt.Fprintf(os.Stderr, "line %d\n", i)
@@ -58,8 +61,16 @@ func TestMain(m *testing.M) {
 		}); err != nil {
 			panic(err)
 		}
-		select {}
+		forever()
 	}
+}
+
+// forever waits for a signal that nobody sends: the runtime ends a program whose
+// goroutines all wait for each other.
+func forever() {
+	never := make(chan os.Signal, 1)
+	signal.Notify(never, syscall.SIGUSR1)
+	<-never
 }
 
 func announce() {
@@ -270,6 +281,37 @@ func TestNoChildOutlivesAKilledParent(t *testing.T) {
 
 	c.awaitEnd()
 	_ = cmd.Wait()
+}
+
+// Linux takes the end of the thread that forked a child for the end of its parent.
+func TestChildrenOutliveTheThreadsOfTheirParent(t *testing.T) {
+	order := filepath.Join(t.TempDir(), "order")
+	group, _ := NewGroup(t.Context(), time.Minute)
+	c := newChild(t)
+	start(t, group, c.spec("child", obedient, orderVariable+"="+order))
+	c.awaitReady()
+
+	// A thread ends with a goroutine that is locked to it. These need one each, all
+	// at the same time, so that every idle thread is among them.
+	const threads = 64
+	var ended sync.WaitGroup
+	all := make(chan struct{})
+	var arrived atomic.Int32
+	for range threads {
+		ended.Go(func() {
+			runtime.LockOSThread()
+			if arrived.Add(1) == threads {
+				close(all)
+			}
+			<-all
+		})
+	}
+	ended.Wait()
+	group.Stop()
+
+	if noted, err := os.ReadFile(order); err != nil || string(noted) != "child\n" {
+		t.Errorf("the child did not live to be asked to end: %q, %v", noted, err)
+	}
 }
 
 func TestEachChildHasItsOwnProcessGroup(t *testing.T) {
