@@ -98,7 +98,7 @@ func (s *Sandbox) createNodes(ctx context.Context, client kubernetes.Interface) 
 	if err := cluster.AwaitReady(ctx, client, s.Nodes); err != nil {
 		return err
 	}
-	s.console.Done(fmt.Sprintf("%d nodes", s.Nodes), time.Since(from))
+	s.console.Done(fmt.Sprintf("GPU nodes (%d)", s.Nodes), time.Since(from))
 	return nil
 }
 

@@ -12,7 +12,8 @@ func (s *Sandbox) summary() {
 	c := s.console
 	line := func(name, value string) { c.Printf("  %s %s", c.Paint(console.Dim, fmt.Sprintf("%-12s", name)), value) }
 
-	c.Printf("\n%s", c.Paint(console.Bold, fmt.Sprintf("The sandbox is ready: %d nodes (%s) in %s", s.Nodes, s.Profile.Name, console.Seconds(time.Since(s.started)))))
+	c.Printf("\n%s", c.Paint(console.Bold, fmt.Sprintf("The sandbox is ready in %s", console.Seconds(time.Since(s.started)))))
+	line("nodes", fmt.Sprintf("%d (%s)", s.Nodes, s.Profile.Description))
 	line("API server", s.plane.URL())
 	line("kubeconfig", s.plane.Kubeconfig())
 	if s.Manager {

@@ -25,6 +25,9 @@ const (
 // The same value goes to every component.
 const featureGates = "GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true"
 
+// proxyName is the API server's name towards its extensions.
+const proxyName = "front-proxy-client"
+
 // Client limits for components that would otherwise wait for themselves: the
 // stock ones allow kube-controller-manager 20 requests per second. The API
 // server's own flow control still applies.
@@ -41,6 +44,10 @@ type ControlPlane struct {
 	executable string
 	nodes      int
 	authority  *pki.Authority
+	// proxy vouches for the API server when it hands a request on to an extension:
+	// an authority of its own, so that no client can pass for the API server.
+	proxy      *pki.Authority
+	proxyPair  pki.Pair
 	serving    map[string]pki.Pair
 	signingKey string
 	publicKey  string
@@ -71,7 +78,13 @@ func New(layout Layout, executable string, nodes int) (*ControlPlane, error) {
 
 func (c *ControlPlane) issueCertificates() error {
 	var err error
-	if c.authority, err = pki.NewAuthority(c.PKI()); err != nil {
+	if c.authority, err = pki.NewAuthority(c.PKI(), "ca"); err != nil {
+		return err
+	}
+	if c.proxy, err = pki.NewAuthority(c.PKI(), "front-proxy-ca"); err != nil {
+		return err
+	}
+	if c.proxyPair, err = c.proxy.Server(proxyName, nil); err != nil {
 		return err
 	}
 	// The first address of the service range is the cluster's own API server.

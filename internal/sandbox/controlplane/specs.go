@@ -29,6 +29,10 @@ func (c *ControlPlane) EtcdSpec() process.Spec {
 		flag("peer-client-cert-auth", true),
 		flag("peer-trusted-ca-file", c.authority.CAFile()),
 		flag("unsafe-no-fsync", true),
+		// A store without peers elects itself once this many milliseconds are
+		// over; the stock second is for networks.
+		flag("heartbeat-interval", 20),
+		flag("election-timeout", 100),
 		flag("log-level", "warn"),
 	)
 }
@@ -48,6 +52,13 @@ func (c *ControlPlane) APIServerSpec() process.Spec {
 		flag("tls-private-key-file", pair.KeyFile),
 		flag("client-ca-file", c.authority.CAFile()),
 		flag("authorization-mode", "RBAC"),
+		flag("requestheader-client-ca-file", c.proxy.CAFile()),
+		flag("requestheader-allowed-names", proxyName),
+		flag("requestheader-username-headers", "X-Remote-User"),
+		flag("requestheader-group-headers", "X-Remote-Group"),
+		flag("requestheader-extra-headers-prefix", "X-Remote-Extra-"),
+		flag("proxy-client-cert-file", c.proxyPair.CertFile),
+		flag("proxy-client-key-file", c.proxyPair.KeyFile),
 		flag("service-cluster-ip-range", "10.96.0.0/16"),
 		flag("service-account-issuer", "https://kubernetes.default.svc.cluster.local"),
 		flag("service-account-key-file", c.publicKey),

@@ -1,4 +1,4 @@
-// Package pki issues the certificates of a sandbox: one authority, and a
+// Package pki issues the certificates of a sandbox: an authority, and a
 // certificate for each server and each client of the control plane. Keys are
 // elliptic, because making RSA keys would cost more than starting etcd.
 package pki
@@ -22,7 +22,6 @@ const (
 	// validity is longer than any sandbox stays up; each run makes new keys.
 	validity = 365 * 24 * time.Hour
 
-	caName             = "ca"
 	serviceAccountName = "sa"
 )
 
@@ -35,28 +34,29 @@ type Pair struct {
 // Authority signs certificates and writes them to a folder.
 type Authority struct {
 	dir  string
+	name string
 	cert *x509.Certificate
 	key  crypto.Signer
 }
 
 // NewAuthority makes a certificate authority and writes it to dir.
-func NewAuthority(dir string) (*Authority, error) {
+func NewAuthority(dir, name string) (*Authority, error) {
 	cert, key, err := pkiutil.NewCertificateAuthority(&pkiutil.CertConfig{
-		Config:              certutil.Config{CommonName: "gpu-orchestrator-sandbox"},
+		Config:              certutil.Config{CommonName: name},
 		NotAfter:            time.Now().Add(validity),
 		EncryptionAlgorithm: algorithm,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the certificate authority: %w", err)
 	}
-	if err := pkiutil.WriteCertAndKey(dir, caName, cert, key); err != nil {
+	if err := pkiutil.WriteCertAndKey(dir, name, cert, key); err != nil {
 		return nil, fmt.Errorf("writing the certificate authority: %w", err)
 	}
-	return &Authority{dir: dir, cert: cert, key: key}, nil
+	return &Authority{dir: dir, name: name, cert: cert, key: key}, nil
 }
 
 // CAFile is the authority's certificate.
-func (a *Authority) CAFile() string { return filepath.Join(a.dir, caName+".crt") }
+func (a *Authority) CAFile() string { return filepath.Join(a.dir, a.name+".crt") }
 
 // CAPEM is the authority's certificate.
 func (a *Authority) CAPEM() []byte { return pkiutil.EncodeCertPEM(a.cert) }

@@ -16,7 +16,7 @@ import (
 
 func newAuthority(t *testing.T) *Authority {
 	t.Helper()
-	authority, err := NewAuthority(t.TempDir())
+	authority, err := NewAuthority(t.TempDir(), "ca")
 	if err != nil {
 		t.Fatal(err)
 	}
