@@ -20,6 +20,9 @@ func (s *Sandbox) summary() {
 		line("metrics", s.plane.ManagerMetricsURL())
 		line("health", s.plane.ManagerHealthURL())
 	}
+	if !s.Manager {
+		line("manager's", s.plane.ManagerKubeconfig())
+	}
 	line("logs", s.plane.Logs())
 	line("use it", c.Paint(console.Cyan, "export KUBECONFIG="+s.plane.Kubeconfig()))
 	line("", c.Paint(console.Cyan, s.Program+" kubectl get nodes -L nvidia.com/gpu.product,gpu.warp.dev/leaf"))
