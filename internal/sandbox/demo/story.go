@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
@@ -59,17 +60,13 @@ func (s *story) follow(ctx context.Context, cluster client.WithWatch) error {
 		return s.watch(ctx, cluster, &v1alpha1.GPUWorkloadList{}, &v1alpha1.GPUWorkload{}, s.sawWorkload)
 	})
 	group.Go(func() error {
-		return unlessOver(ctx, s.watch(ctx, cluster, &eventsv1.EventList{}, &eventsv1.Event{}, s.sawEvent))
+		err := s.watch(ctx, cluster, &eventsv1.EventList{}, &eventsv1.Event{}, s.sawEvent)
+		if wait.Interrupted(err) {
+			return nil
+		}
+		return err
 	})
 	return group.Wait()
-}
-
-// unlessOver drops the error of a watch that ended because it was told to.
-func unlessOver(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 func (s *story) watch(ctx context.Context, cluster client.WithWatch, list client.ObjectList, kind runtime.Object, saw watchtools.ConditionFunc) error {
