@@ -12,6 +12,7 @@ import (
 )
 
 func main() {
+	applet.TellVersion()
 	if run, ok := applet.Lookup(os.Args); ok {
 		os.Exit(run())
 	}

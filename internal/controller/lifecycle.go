@@ -79,7 +79,7 @@ func (r *Reconciler) protect(ctx context.Context, p *pass) (bool, error) {
 		return true, fmt.Errorf("adding the finalizer: %w", err)
 	}
 	w.Status = *status
-	r.wrote(p, workloadResource, w.ResourceVersion)
+	r.wrote(p, workloadResource(), w.ResourceVersion)
 	return false, nil
 }
 
@@ -92,6 +92,7 @@ func (r *Reconciler) expire(ctx context.Context, p *pass) (bool, error) {
 	}
 	r.release(p)
 	r.avoid.forget(w.UID)
+	r.pacer.forget(w.UID)
 	if w.Spec.TTLSecondsAfterFinished == nil || p.status().CompletionTime == nil {
 		return true, nil
 	}

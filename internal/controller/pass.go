@@ -42,14 +42,20 @@ type news struct {
 	kind, reason, action, note string
 }
 
-// step is one step of a pass; done ends the pass.
-type step func(p *pass) (done bool, err error)
-
 func (p *pass) status() *gpuv1alpha1.GPUWorkloadStatus { return &p.workload.Status }
 
 // changed tells whether the status must be written.
 func (p *pass) changed() bool {
 	return !equality.Semantic.DeepEqual(p.before, p.workload.Status)
+}
+
+// turned tells whether the status says something new, and not only how far the pods are.
+func (p *pass) turned() bool {
+	before, after := p.before.DeepCopy(), p.workload.Status.DeepCopy()
+	for _, s := range []*gpuv1alpha1.GPUWorkloadStatus{before, after} {
+		s.Message, s.Pods, s.JobUID = "", gpuv1alpha1.PodCounts{}, ""
+	}
+	return !equality.Semantic.DeepEqual(before, after)
 }
 
 // lookAgain asks for another pass after d, or earlier if one was asked for already.

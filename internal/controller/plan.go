@@ -47,7 +47,7 @@ func (r *Reconciler) plan(ctx context.Context, p *pass) (bool, error) {
 	p.condition(gpuv1alpha1.ConditionPlanned, metav1.ConditionTrue, "Planned", d.Why.Sentence)
 	p.condition(gpuv1alpha1.ConditionScheduled, metav1.ConditionFalse, "Binding", "the pods are on their way to their nodes")
 	p.enter(gpuv1alpha1.PhaseScheduling, "%s", d.Why.Sentence)
-	p.normal("Planned", "Plan", "%s", d.Why.Sentence)
+	p.normal("Planned", "Plan", "%s; Job %s", d.Why.Sentence, s.JobName)
 	// If the write fails, or its answer is lost, the room stays held: the next pass finds out
 	// which, and either goes on or plans again.
 	if err := r.writeStatus(ctx, p); err != nil {
@@ -149,8 +149,7 @@ func (r *Reconciler) makeJob(ctx context.Context, p *pass) (bool, error) {
 			p.tell = true
 			return true, fmt.Errorf("creating Job %s: %w", job.Name, err)
 		default:
-			r.wrote(p, jobResource, job.ResourceVersion)
-			p.normal("JobCreated", "Create", "created Job %s with %s", job.Name, pods(p.status().Pods.Desired))
+			r.wrote(p, jobResource(), job.ResourceVersion)
 		}
 		p.job = job
 		p.jobs = append(p.jobs, *job)

@@ -136,7 +136,7 @@ func (r *Reconciler) withdraw(ctx context.Context, p *pass, overtaken []*corev1.
 			if err := r.client.Patch(ctx, pod, patch); err != nil {
 				return fmt.Errorf("withdrawing pod %s: %w", pod.Name, err)
 			}
-			r.wrote(p, podResource, pod.ResourceVersion)
+			r.wrote(p, podResource(), pod.ResourceVersion)
 		}
 		if err := r.client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting withdrawn pod %s: %w", pod.Name, err)
@@ -234,7 +234,7 @@ func (r *Reconciler) open(ctx context.Context, p *pass, ready map[*corev1.Pod]st
 			if err := r.client.Patch(ctx, pod, patch); client.IgnoreNotFound(err) != nil {
 				return fmt.Errorf("sending pod %s to %s: %w", pod.Name, node, err)
 			}
-			r.wrote(p, podResource, pod.ResourceVersion)
+			r.wrote(p, podResource(), pod.ResourceVersion)
 			return nil
 		})
 	}

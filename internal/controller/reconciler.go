@@ -55,23 +55,28 @@ type Reconciler struct {
 	written consistency.ConsistencyStore
 	waker   *waker
 	avoid   *avoidList
+	pacer   *pacer
 
 	restoring sync.Mutex
 	restored  bool
 }
 
-var (
-	workloadResource = schema.GroupResource{Group: gpuv1alpha1.GroupVersion.Group, Resource: "gpuworkloads"}
-	jobResource      = schema.GroupResource{Group: "batch", Resource: "jobs"}
-	podResource      = schema.GroupResource{Resource: "pods"}
-)
+func workloadResource() schema.GroupResource {
+	return schema.GroupResource{Group: gpuv1alpha1.GroupVersion.Group, Resource: "gpuworkloads"}
+}
+
+func jobResource() schema.GroupResource {
+	return schema.GroupResource{Group: "batch", Resource: "jobs"}
+}
+
+func podResource() schema.GroupResource { return schema.GroupResource{Resource: "pods"} }
 
 // errStale says that the cache does not show our own last write yet.
 var errStale = errors.New("waiting for the cache to show the last write")
 
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if req == heartbeat {
+	if req == heartbeat() {
 		r.beat()
 		return ctrl.Result{}, nil
 	}
@@ -118,6 +123,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request, now time.T
 	if errors.Is(err, errGone) {
 		r.waker.done(req.NamespacedName)
 		r.avoid.forget(workload.UID)
+		r.pacer.forget(workload.UID)
 		return ctrl.Result{}, nil
 	}
 	if err == nil || p.tell {
@@ -156,6 +162,10 @@ func (r *Reconciler) run(ctx context.Context, p *pass) error {
 
 // finishPass writes the status if it changed, and then tells what happened.
 func (r *Reconciler) finishPass(ctx context.Context, p *pass) error {
+	if wait := r.pacer.wait(p.workload.UID, p.now); wait > 0 && !p.turned() && len(p.news) == 0 && p.changed() {
+		p.lookAgain(wait)
+		return nil
+	}
 	if err := r.writeStatus(ctx, p); err != nil {
 		return err
 	}
@@ -177,7 +187,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, p *pass) error {
 	if err := r.client.Status().Update(ctx, p.workload); err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
-	r.wrote(p, workloadResource, p.workload.ResourceVersion)
+	r.wrote(p, workloadResource(), p.workload.ResourceVersion)
+	r.pacer.wrote(p.workload.UID, p.now)
 	r.count(p)
 	p.before = *p.workload.Status.DeepCopy()
 	return nil

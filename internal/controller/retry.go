@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -159,7 +160,8 @@ func endOf(pod *corev1.Pod) time.Time {
 // refuseJob reports a Job that the API server will not have as it is written.
 func (r *Reconciler) refuseJob(p *pass, err error) {
 	message := "the API server refuses the Job of this workload: " + err.Error()
-	if status, ok := err.(apierrors.APIStatus); ok && status.Status().Details != nil { //nolint:errorlint // the client returns it unwrapped
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Details != nil {
 		for _, c := range status.Status().Details.Causes {
 			message = fmt.Sprintf("spec.template: the API server refuses %s: %s", c.Field, c.Message)
 			break

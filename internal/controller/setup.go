@@ -47,6 +47,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, parts Parts) (synced func() bo
 		beat:     parts.Beat,
 		waker:    newWaker(parts.Metrics.Waiting),
 		avoid:    newAvoidList(),
+		pacer:    newPacer(),
 	}
 	if r.written, err = ownWrites(ctx, mgr); err != nil {
 		return nil, err
@@ -82,9 +83,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, parts Parts) (synced func() bo
 func ownWrites(ctx context.Context, mgr ctrl.Manager) (consistency.ConsistencyStore, error) {
 	stores := make(map[schema.GroupResource]consistency.LastSyncRVGetter)
 	for resource, obj := range map[schema.GroupResource]client.Object{
-		workloadResource: &gpuv1alpha1.GPUWorkload{},
-		jobResource:      &batchv1.Job{},
-		podResource:      &corev1.Pod{},
+		workloadResource(): &gpuv1alpha1.GPUWorkload{},
+		jobResource():      &batchv1.Job{},
+		podResource():      &corev1.Pod{},
 	} {
 		informer, err := mgr.GetCache().GetInformer(ctx, obj)
 		if err != nil {

@@ -21,7 +21,9 @@ const (
 )
 
 // heartbeat is the request that shows that the control loop turns.
-var heartbeat = ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "", Name: "\x00heartbeat"}}
+func heartbeat() ctrl.Request {
+	return ctrl.Request{NamespacedName: types.NamespacedName{Name: "\x00heartbeat"}}
+}
 
 // heartbeatEvery is the pause between two heartbeats.
 const heartbeatEvery = 5 * time.Second
@@ -59,7 +61,7 @@ func (w *waker) start(ctx context.Context, q queue) error {
 		tick := time.NewTicker(heartbeatEvery)
 		defer tick.Stop()
 		for {
-			enqueue(q, heartbeat, queueProgress, 0)
+			enqueue(q, heartbeat(), queueProgress, 0)
 			select {
 			case <-tick.C:
 			case <-ctx.Done():

@@ -71,7 +71,7 @@ func DefaultConfig() Config {
 		TopologyLevels: defaultLevels(),
 		BindTimeout:    metav1.Duration{Duration: 30 * time.Second},
 		AvoidNodeFor:   metav1.Duration{Duration: 2 * time.Minute},
-		Workers:        8,
+		Workers:        16,
 		Client:         ClientLimits{QPS: 200, Burst: 400},
 		MetricsAddress: ":8080",
 		HealthAddress:  ":8081",

@@ -45,6 +45,10 @@ type cluster struct {
 	dir    string
 	binary string
 	judge  *judge
+	// metrics is where the sandbox's manager serves its metrics.
+	metrics string
+	// readyAfter is how long the sandbox took to be ready.
+	readyAfter time.Duration
 
 	mu     sync.Mutex
 	unused []string
@@ -113,16 +117,22 @@ func start(binary, dir string, args ...string) (*cluster, func() error, error) {
 		return nil, nil, err
 	}
 	cmd.Stderr = cmd.Stdout
+	started := time.Now()
 	if err := cmd.Start(); err != nil {
 		return nil, nil, fmt.Errorf("starting the sandbox: %w", err)
 	}
 	said := &transcript{}
 	ready := make(chan bool, 1)
+	var metrics string
 	go func() {
 		lines := bufio.NewScanner(out)
 		for lines.Scan() {
 			said.add(lines.Text())
-			if strings.Contains(lines.Text(), "The sandbox is ready") {
+			if strings.Contains(lines.Text(), "/metrics") {
+				metrics = lines.Text()[strings.Index(lines.Text(), "http"):]
+			}
+			// The last line of the summary.
+			if strings.Contains(lines.Text(), "end it") {
 				ready <- true
 			}
 		}
@@ -147,6 +157,7 @@ func start(binary, dir string, args ...string) (*cluster, func() error, error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, stop())
 	}
+	c.metrics, c.readyAfter = metrics, time.Since(started)
 	return c, func() error { return errors.Join(c.judge.stop(), stop()) }, nil
 }
 

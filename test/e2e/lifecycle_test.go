@@ -39,7 +39,7 @@ func TestWorkloadRunsToItsEnd(t *testing.T) {
 	if env := pods[0].Spec.Containers[0].Env; limit.Value() != 2 || env[0].Name != "MODEL_NAME" || env[0].Value != "llama2" {
 		t.Errorf("the pod has %s GPUs and environment %v", limit.String(), env)
 	}
-	for _, reason := range []string{"Planned", "JobCreated", "Scheduled", "Running", "Succeeded"} {
+	for _, reason := range []string{"Planned", "Scheduled", "Running", "Succeeded"} {
 		c.untilEvent(t, w, reason)
 	}
 }
