@@ -31,26 +31,25 @@ import (
 // +kubebuilder:printcolumn:name="Strategy",type=string,JSONPath=`.spec.schedulingStrategy`,priority=1
 // +kubebuilder:printcolumn:name="Job",type=string,JSONPath=`.status.jobName`,priority=1
 // +kubebuilder:printcolumn:name="Nodes",type=string,JSONPath=`.status.assignedNodes`,priority=1
-// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name must have at most 63 characters: it becomes a label value on the pods"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.modelName == oldSelf.spec.modelName",message="spec.modelName cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.gpuCount == oldSelf.spec.gpuCount",message="spec.gpuCount cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.parallelism == oldSelf.spec.parallelism",message="spec.parallelism cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.?minParallelism == oldSelf.spec.?minParallelism",message="spec.minParallelism cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.schedulingStrategy == oldSelf.spec.schedulingStrategy",message="spec.schedulingStrategy cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.restartPolicy == oldSelf.spec.restartPolicy",message="spec.restartPolicy cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.?gpu == oldSelf.spec.?gpu",message="spec.gpu cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.?topology == oldSelf.spec.?topology",message="spec.topology cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.?template == oldSelf.spec.?template",message="spec.template cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.?schedulerName == oldSelf.spec.?schedulerName",message="spec.schedulerName cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.?priorityClassName == oldSelf.spec.?priorityClassName",message="spec.priorityClassName cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it"
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name must have at most 63 characters, because it becomes a label value on the pods: choose a shorter name"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.modelName == oldSelf.spec.modelName",message="spec.modelName cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it; if it is finished, create another",reason=FieldValueForbidden,fieldPath=".spec.modelName"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.gpuCount == oldSelf.spec.gpuCount",message="spec.gpuCount cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it; if it is finished, create another",reason=FieldValueForbidden,fieldPath=".spec.gpuCount"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.parallelism == oldSelf.spec.parallelism",message="spec.parallelism cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it; if it is finished, create another",reason=FieldValueForbidden,fieldPath=".spec.parallelism"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || (has(self.spec.minParallelism) == has(oldSelf.spec.minParallelism) && (!has(self.spec.minParallelism) || self.spec.minParallelism == oldSelf.spec.minParallelism))",message="spec.minParallelism cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it; if it is finished, create another",reason=FieldValueForbidden,fieldPath=".spec.minParallelism"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.schedulingStrategy == oldSelf.spec.schedulingStrategy",message="spec.schedulingStrategy cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it; if it is finished, create another",reason=FieldValueForbidden,fieldPath=".spec.schedulingStrategy"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.restartPolicy == oldSelf.spec.restartPolicy",message="spec.restartPolicy cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it; if it is finished, create another",reason=FieldValueForbidden,fieldPath=".spec.restartPolicy"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || (has(self.spec.gpu) == has(oldSelf.spec.gpu) && (!has(self.spec.gpu) || self.spec.gpu == oldSelf.spec.gpu))",message="spec.gpu cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it; if it is finished, create another",reason=FieldValueForbidden,fieldPath=".spec.gpu"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || (has(self.spec.topology) == has(oldSelf.spec.topology) && (!has(self.spec.topology) || self.spec.topology == oldSelf.spec.topology))",message="spec.topology cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it; if it is finished, create another",reason=FieldValueForbidden,fieldPath=".spec.topology"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || (has(self.spec.schedulerName) == has(oldSelf.spec.schedulerName) && (!has(self.spec.schedulerName) || self.spec.schedulerName == oldSelf.spec.schedulerName))",message="spec.schedulerName cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it; if it is finished, create another",reason=FieldValueForbidden,fieldPath=".spec.schedulerName"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || (has(self.spec.priorityClassName) == has(oldSelf.spec.priorityClassName) && (!has(self.spec.priorityClassName) || self.spec.priorityClassName == oldSelf.spec.priorityClassName))",message="spec.priorityClassName cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it; if it is finished, create another",reason=FieldValueForbidden,fieldPath=".spec.priorityClassName"
 type GPUWorkload struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// Spec says what to run and what it needs. Once the workload is planned, only suspend,
-	// priority, retryPolicy, ttlSecondsAfterFinished and activeDeadlineSeconds can be changed;
-	// the rest while it waits or is suspended.
+	// priority, retryPolicy, template, ttlSecondsAfterFinished and activeDeadlineSeconds can be
+	// changed; the rest while it waits or is suspended; className never.
 	// +required
 	Spec GPUWorkloadSpec `json:"spec"`
 
@@ -70,27 +69,28 @@ type GPUWorkloadList struct {
 
 // GPUWorkloadSpec says what to run and what it needs.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.minParallelism) || self.minParallelism <= self.parallelism",message="minParallelism must not be larger than parallelism: lower minParallelism or raise parallelism"
-// +kubebuilder:validation:XValidation:rule="!has(self.gpu) || !has(self.gpu.milli) || self.gpuCount == 1",message="gpu.milli is a share of one GPU: gpuCount must be 1 with it"
-// +kubebuilder:validation:XValidation:rule="!has(self.topology) || !has(self.topology.slice) || self.topology.slice.size <= self.parallelism",message="topology.slice.size must not be larger than parallelism"
-// +kubebuilder:validation:XValidation:rule="!has(self.topology) || !has(self.topology.slice) || self.parallelism % self.topology.slice.size == 0",message="parallelism must be a multiple of topology.slice.size, so that every slice is whole"
-// +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || size(self.template.spec.containers) > 0",message="template.spec.containers must have at least one container; leave template out to run the default image"
-// +kubebuilder:validation:XValidation:rule="!has(self.template) || has(self.template.spec)",message="template.spec is missing; leave template out to run the default image"
-// +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || !has(self.template.spec.restartPolicy) || self.template.spec.restartPolicy in ['Never', 'OnFailure']",message="template.spec.restartPolicy must be Never or OnFailure: a GPUWorkload runs to completion"
-// +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || !has(self.template.spec.nodeName) || self.template.spec.nodeName == ''",message="template.spec.nodeName must be empty: placing the pods is what the controller is for; use template.spec.nodeSelector to narrow the choice"
-// +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || !has(self.template.spec.schedulerName) || !has(self.schedulerName) || self.template.spec.schedulerName == self.schedulerName",message="template.spec.schedulerName differs from schedulerName: set only schedulerName"
-// +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || !has(self.template.spec.priorityClassName) || !has(self.priorityClassName) || self.template.spec.priorityClassName == self.priorityClassName",message="template.spec.priorityClassName differs from priorityClassName: set only priorityClassName"
-// +kubebuilder:validation:XValidation:rule="self.?className == oldSelf.?className",message="className cannot be changed: delete the workload and create it with the other class"
+// +kubebuilder:validation:XValidation:rule="!has(self.minParallelism) || self.minParallelism <= self.parallelism",message="minParallelism must not be larger than parallelism: lower minParallelism or raise parallelism",fieldPath=".minParallelism"
+// +kubebuilder:validation:XValidation:rule="!has(self.gpu) || !has(self.gpu.milli) || self.gpuCount == 1",message="gpuCount must be 1 with gpu.milli, which asks for a share of one GPU: set gpuCount to 1 or leave gpu.milli out",fieldPath=".gpuCount"
+// +kubebuilder:validation:XValidation:rule="!has(self.topology) || !has(self.topology.slice) || self.topology.slice.size < 1 || self.parallelism % self.topology.slice.size == 0",message="parallelism must be a multiple of topology.slice.size, so that every slice is whole: change one of the two",fieldPath=".parallelism"
+// +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || size(self.template.spec.containers) > 0",message="template.spec.containers must have at least one container: add one, or leave template out to run the default image",fieldPath=".template.spec.containers"
+// +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || self.template.spec.containers.filter(c, has(c.resources) && has(c.resources.limits) && (has(self.gpu) ? self.gpu.resourceName : 'nvidia.com/gpu') in c.resources.limits).size() <= 1",message="template.spec.containers must have at most one container with a limit of GPUs, because gpuCount is for one: take the limit out of the others",fieldPath=".template.spec.containers"
+// +kubebuilder:validation:XValidation:rule="!has(self.template) || has(self.template.spec)",message="template.spec is missing: write the pod to run there, or leave template out to run the default image",fieldPath=".template.spec"
+// +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || !has(self.template.spec.restartPolicy) || self.template.spec.restartPolicy in ['Never', 'OnFailure']",message="template.spec.restartPolicy must be Never or OnFailure: a GPUWorkload runs to completion",fieldPath=".template.spec.restartPolicy"
+// +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || !has(self.template.spec.nodeName) || size(self.template.spec.nodeName) == 0",message="template.spec.nodeName must be empty: placing the pods is what the controller is for; use template.spec.nodeSelector to narrow the choice",fieldPath=".template.spec.nodeName"
+// +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || !has(self.template.spec.schedulerName) || !has(self.schedulerName) || self.template.spec.schedulerName == self.schedulerName",message="template.spec.schedulerName differs from schedulerName: set only schedulerName",fieldPath=".template.spec.schedulerName"
+// +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || !has(self.template.spec.priorityClassName) || !has(self.priorityClassName) || self.template.spec.priorityClassName == self.priorityClassName",message="template.spec.priorityClassName differs from priorityClassName: set only priorityClassName",fieldPath=".template.spec.priorityClassName"
+// +kubebuilder:validation:XValidation:rule="has(self.className) == has(oldSelf.className) && (!has(self.className) || self.className == oldSelf.className)",message="className cannot be changed: delete the workload and create it with the other class",reason=FieldValueForbidden,fieldPath=".className"
 type GPUWorkloadSpec struct {
 	// ModelName names what runs, for people, metrics and cost reports, for example "llama2-70b".
 	// Containers see it as the environment variable MODEL_NAME.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^[[:space:]]|[[:space:]]$|[[:cntrl:]]')",message="modelName must be one line of text without spaces around it, for example llama2-70b"
 	ModelName string `json:"modelName"`
 
 	// GPUCount is the number of GPUs of each pod, in units of gpu.resourceName. The whole
-	// workload holds gpuCount x parallelism.
+	// workload holds gpuCount x parallelism. From 1 (the default) to 1024.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
@@ -98,35 +98,37 @@ type GPUWorkloadSpec struct {
 	GPUCount int32 `json:"gpuCount,omitempty"`
 
 	// Priority orders workloads that wait: higher ones are planned first. It does not evict
-	// anybody.
+	// anybody. Default: medium.
 	// +optional
 	// +kubebuilder:default=medium
 	Priority WorkloadPriority `json:"priority,omitempty"`
 
-	// SchedulingStrategy names the rule that picks among the nodes that fit: leastLoaded (most
-	// free GPUs first; spreads), random, costOptimized (nodes labelled
+	// SchedulingStrategy names the rule that picks among the nodes that fit: leastLoaded (the
+	// default: most free GPUs first; spreads), random, costOptimized (nodes labelled
 	// gpu-orchestrator/cheap-node=true first). The set is open: an installation can register
 	// more; a name that is not registered is refused with the list of those that are.
 	// +optional
 	// +kubebuilder:default=leastLoaded
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[a-zA-Z][a-zA-Z0-9.-]*$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z][a-zA-Z0-9.-]*$')",message="schedulingStrategy must be the name of a strategy, for example leastLoaded: a letter, then letters, digits, '-' and '.'"
 	SchedulingStrategy string `json:"schedulingStrategy,omitempty"`
 
-	// RetryPolicy says how often and how soon a failed workload is started again.
+	// RetryPolicy says how often and how soon a failed workload is started again. The n-th
+	// retry (from 0) comes after backoffSeconds x 2^n plus 0-10 % jitter, at most 5 minutes.
 	// +optional
 	// +kubebuilder:default={}
 	RetryPolicy RetryPolicy `json:"retryPolicy,omitempty"`
 
 	// Template is the pod to run. Left out, it is one container of the controller's default
 	// image. gpuCount is given to the one container that asks for GPUs, or else to the first;
-	// the controller adds a scheduling gate and, once the gang is planned, the chosen node.
+	// the controller adds a scheduling gate and, once the gang is planned, the chosen node. A
+	// change to the template of a planned workload takes effect with its next attempt.
 	// +optional
 	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
 
 	// Parallelism is the number of pods of the gang. All of them are placed in one decision
-	// and start together. Each pod finds its rank in JOB_COMPLETION_INDEX.
+	// and start together. Each pod finds its rank in JOB_COMPLETION_INDEX. From 1 (the default)
+	// to 10000.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
@@ -143,7 +145,9 @@ type GPUWorkloadSpec struct {
 	// +optional
 	GPU *GPURequirements `json:"gpu,omitempty"`
 
-	// Topology says how close together the pods of the gang must be.
+	// Topology says how close together the pods of the gang must be. A level is a name from the
+	// controller's configuration (by default, from the outside in: region, zone, spine, leaf,
+	// rack, nvlink, host) or the node label key behind it. Left out, they can be anywhere.
 	// +optional
 	Topology *TopologyRequirements `json:"topology,omitempty"`
 
@@ -158,22 +162,24 @@ type GPUWorkloadSpec struct {
 	// where several share a cluster. Left out, the one without a class.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="className must be lower-case letters, digits and '-', with a letter or digit at both ends: leave it out for the installation without a class"
 	ClassName string `json:"className,omitempty"`
 
 	// SchedulerName is the scheduler that binds the pods. Left out, the cluster's default
 	// scheduler.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="schedulerName must be the name of a scheduler, in lower-case letters, digits, '-' and '.': leave it out for the default one"
 	SchedulerName string `json:"schedulerName,omitempty"`
 
 	// PriorityClassName is the Kubernetes PriorityClass of the pods.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="priorityClassName must be the name of a PriorityClass, in lower-case letters, digits, '-' and '.': leave it out for none"
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 
 	// Suspend stops the workload: its pods end and its GPUs are free for others. Set back to
-	// false, it is planned and started anew. A suspension is not a retry.
+	// false (the default), it is planned and started anew. A suspension is not a retry.
 	// +optional
 	// +kubebuilder:default=false
 	Suspend bool `json:"suspend"`
@@ -189,6 +195,7 @@ type GPUWorkloadSpec struct {
 	// suspended counts.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2147483647
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
 }
 
@@ -217,19 +224,19 @@ const (
 	RestartMember GangRestartPolicy = "member"
 )
 
-// RetryPolicy says how often and how soon a failed workload is started again. The n-th retry
-// (from 0) comes after backoffSeconds x 2^n plus 0-10 % jitter, at most 5 minutes.
+// RetryPolicy says how often and how soon a failed workload is started again.
 type RetryPolicy struct {
 	// MaxRetries is how many times the workload is started again after a failure: gang
-	// restarts, or with restartPolicy "member" replaced pods. 0 fails at the first failure.
-	// Waiting for free GPUs uses up no retry.
+	// restarts, or with restartPolicy "member" replaced pods. From 0, which fails at the first
+	// failure, to 1000; default: 3. Waiting for free GPUs uses up no retry.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	MaxRetries *int32 `json:"maxRetries,omitempty"`
 
-	// BackoffSeconds is the pause before the first retry; it doubles with each one.
+	// BackoffSeconds is the pause before the first retry; it doubles with each one. From 1 to
+	// 300; default: 30.
 	// +optional
 	// +kubebuilder:default=30
 	// +kubebuilder:validation:Minimum=1
@@ -239,43 +246,46 @@ type RetryPolicy struct {
 
 // GPURequirements says which GPUs will do.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.milli) || self.resourceName == 'nvidia.com/gpu'",message="gpu.milli asks for a share of a whole GPU: leave resourceName out"
+// +kubebuilder:validation:XValidation:rule="!has(self.milli) || self.resourceName == 'nvidia.com/gpu'",message="gpu.resourceName must be nvidia.com/gpu with gpu.milli, which asks for a share of one: leave one of the two out",fieldPath=".resourceName"
 type GPURequirements struct {
 	// ResourceName is what the pods ask their node for: nvidia.com/gpu (the default),
 	// a MIG instance such as nvidia.com/mig-1g.10gb, amd.com/gpu, gpu.intel.com/i915.
 	// +optional
 	// +kubebuilder:default="nvidia.com/gpu"
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$')",message="gpu.resourceName must be a resource with its domain, for example nvidia.com/gpu, nvidia.com/mig-1g.10gb or amd.com/gpu"
 	ResourceName string `json:"resourceName,omitempty"`
 
 	// Product is the GPU's product name as the node's label nvidia.com/gpu.product tells it,
 	// for example NVIDIA-H100-80GB-HBM3.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$')",message="gpu.product is compared with the node label nvidia.com/gpu.product, which has letters, digits, '-', '_' and '.' and no spaces: write it as the label does, for example NVIDIA-H100-80GB-HBM3"
 	Product string `json:"product,omitempty"`
 
 	// Architecture is the GPU's family as the node's label nvidia.com/gpu.family tells it,
 	// for example hopper. Upper and lower case are the same.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$')",message="gpu.architecture is compared with the node label nvidia.com/gpu.family, which has letters, digits, '-', '_' and '.' and no spaces: write it as the label does, for example hopper"
 	Architecture string `json:"architecture,omitempty"`
 
-	// MinMemory is the least memory of each GPU, for example 40Gi.
+	// MinMemory is the least memory of each GPU, for example 40Gi. From 1Mi to 1Pi.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="gpu.minMemory must be more than 0"
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Pi')) <= 0",message="gpu.minMemory must be from 1Mi to 1Pi: write it with its unit, for example 40Gi"
 	MinMemory *resource.Quantity `json:"minMemory,omitempty"`
 
 	// Milli asks for a share of one GPU, in thousandths, on a node that shares its GPUs by
 	// time-slicing or MPS (resource nvidia.com/gpu.shared). A node with r replicas a GPU
-	// offers shares of 1000/r; the pod gets one replica on a node whose share is enough.
+	// offers shares of 1000/r; the pod gets one replica on a node whose share is enough. From 1
+	// to 999; gpuCount must be 1 with it.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=999
 	Milli *int32 `json:"milli,omitempty"`
 
-	// TopologyPreference says which GPUs of one node should go together: none, nvlink, numa
-	// or pcie. It is a preference: it never keeps a workload from running.
+	// TopologyPreference says which GPUs of one node should go together: none (the default),
+	// nvlink, numa or pcie. It is a preference: it never keeps a workload from running.
 	// +optional
 	// +kubebuilder:default=none
 	TopologyPreference TopologyPreference `json:"topologyPreference,omitempty"`
@@ -294,30 +304,31 @@ const (
 	TopologyPCIe   TopologyPreference = "pcie"
 )
 
-// TopologyRequirements says how close together the pods of a gang must be. A level is a name
-// from the controller's configuration (by default, from the outside in: region, zone, spine,
-// leaf, rack, nvlink, host) or the node label key behind it.
+// TopologyRequirements says how close together the pods of a gang must be.
 type TopologyRequirements struct {
 	// Required is the level of which one domain must hold the whole gang: "leaf" puts all
 	// pods under one leaf switch, or the workload waits.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=316
 	Required string `json:"required,omitempty"`
 
 	// Preferred is the level of which one domain should hold the whole gang. If none can,
 	// the next wider level is tried, and so on.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=316
 	Preferred string `json:"preferred,omitempty"`
 
-	// Slice cuts the gang into equal groups, each of which must be inside one domain.
+	// Slice cuts the gang into equal groups of pods with consecutive ranks, each of which must
+	// be inside one domain: {size: 16, level: leaf} keeps ranks 0-15 under one leaf, 16-31 under
+	// one leaf, and so on.
 	// +optional
 	Slice *TopologySlice `json:"slice,omitempty"`
 }
 
 // TopologySlice cuts a gang into groups of size pods with consecutive ranks, each inside one
-// domain of level: {size: 16, level: leaf} keeps ranks 0-15 under one leaf, 16-31 under one
-// leaf, and so on.
+// domain of level.
 type TopologySlice struct {
 	// Size is the number of pods of a slice. parallelism must be a multiple of it.
 	// +required
