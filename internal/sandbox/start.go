@@ -92,7 +92,7 @@ func (s *Sandbox) connect() (*rest.Config, kubernetes.Interface, error) {
 
 func (s *Sandbox) createNodes(ctx context.Context, client kubernetes.Interface) error {
 	from := time.Now()
-	if err := cluster.Create(ctx, client, s.Profile.Nodes(s.Nodes, s.GPUsPerNode)); err != nil {
+	if err := cluster.Create(ctx, client, s.Profile.Nodes(s.Nodes, s.GPUsPerNode, from)); err != nil {
 		return err
 	}
 	if err := cluster.AwaitReady(ctx, client, s.Nodes); err != nil {

@@ -34,7 +34,7 @@ func TestEveryProfileMakesLegalNodes(t *testing.T) {
 		t.Run(p.Name, func(t *testing.T) {
 			names := map[string]bool{}
 			addresses := map[string]bool{}
-			for _, node := range p.Nodes(1500, 8) {
+			for _, node := range p.Nodes(1500, 8, time.Now()) {
 				names[node.Name] = true
 				for key, value := range node.Labels {
 					if errs := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...); len(errs) > 0 {
@@ -55,7 +55,7 @@ func TestEveryProfileMakesLegalNodes(t *testing.T) {
 }
 
 func TestDGXNode(t *testing.T) {
-	node := profile(t, "dgx-h100").Nodes(8, 8)[0]
+	node := profile(t, "dgx-h100").Nodes(8, 8, time.Now())[0]
 	if node.Name != "gpu-node-0001" {
 		t.Errorf("the first node is %s", node.Name)
 	}
@@ -86,7 +86,7 @@ func TestDGXNode(t *testing.T) {
 }
 
 func TestGPUsPerNodeIsToldByResourceAndLabel(t *testing.T) {
-	node := profile(t, "dgx-a100").Nodes(1, 4)[0]
+	node := profile(t, "dgx-a100").Nodes(1, 4, time.Now())[0]
 	if n, label := gpus(node, "nvidia.com/gpu"), node.Labels["nvidia.com/gpu.count"]; n != 4 || label != "4" {
 		t.Errorf("it offers %d GPUs and is labelled %q", n, label)
 	}
@@ -95,7 +95,7 @@ func TestGPUsPerNodeIsToldByResourceAndLabel(t *testing.T) {
 func TestNetworkHas16NodesALeafAnd32LeavesASpine(t *testing.T) {
 	leaves, spines := map[string]int{}, map[string]map[string]bool{}
 	cheap := 0
-	nodes := profile(t, "dgx-h100").Nodes(1024, 8)
+	nodes := profile(t, "dgx-h100").Nodes(1024, 8, time.Now())
 	for _, node := range nodes {
 		leaf, spine := node.Labels["gpu.warp.dev/leaf"], node.Labels["gpu.warp.dev/spine"]
 		leaves[leaf]++
@@ -130,7 +130,7 @@ func TestMixedProfileHasEveryKind(t *testing.T) {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
 			offered := map[corev1.ResourceName]int{}
 			products := map[string]bool{}
-			for _, node := range profile(t, "mixed").Nodes(n, 8) {
+			for _, node := range profile(t, "mixed").Nodes(n, 8, time.Now()) {
 				for name := range node.Status.Allocatable {
 					if strings.Contains(string(name), "/") {
 						offered[name]++
@@ -153,7 +153,7 @@ func TestMixedProfileHasEveryKind(t *testing.T) {
 }
 
 func TestSharedGPUsAreOfferedAsReplicas(t *testing.T) {
-	for _, node := range profile(t, "mixed").Nodes(8, 8) {
+	for _, node := range profile(t, "mixed").Nodes(8, 8, time.Now()) {
 		if node.Labels["nvidia.com/gpu.sharing-strategy"] != "time-slicing" {
 			continue
 		}
@@ -181,7 +181,10 @@ func TestUnknownProfileNamesThoseThereAre(t *testing.T) {
 // API servers differ from the fake one in much, but not in what a watch tells.
 func TestAwaitReadyWaitsForTheLastNode(t *testing.T) {
 	client := fake.NewClientset()
-	nodes := profile(t, "dgx-h100").Nodes(2, 8)
+	nodes := profile(t, "dgx-h100").Nodes(2, 8, time.Now())
+	for _, node := range nodes {
+		node.Status.Conditions = nil
+	}
 	if err := Create(t.Context(), client, nodes); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/netip"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,12 +24,32 @@ const (
 
 // Nodes builds n nodes of a profile, named gpu-node-0001 and so on. gpus is the
 // number of GPUs of each machine whose kind does not fix it.
-func (p Profile) Nodes(n, gpus int) []*corev1.Node {
+//
+// They say that they have been Ready since now: nodes that became so one by one
+// would be written five times each before they take pods, not three times, which for
+// a thousand is the longest part of the start.
+func (p Profile) Nodes(n, gpus int, now time.Time) []*corev1.Node {
 	nodes := make([]*corev1.Node, n)
 	for i := range nodes {
 		nodes[i] = p.machineOf(i, n).node(i, gpus)
+		nodes[i].Status.Conditions = healthy(metav1.NewTime(now))
 	}
 	return nodes
+}
+
+// healthy are the conditions that a kubelet without troubles reports.
+func healthy(now metav1.Time) []corev1.NodeCondition {
+	return []corev1.NodeCondition{
+		condition(corev1.NodeReady, corev1.ConditionTrue, "KubeletReady", now),
+		condition(corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory", now),
+		condition(corev1.NodeDiskPressure, corev1.ConditionFalse, "KubeletHasSufficientDisk", now),
+		condition(corev1.NodePIDPressure, corev1.ConditionFalse, "KubeletHasSufficientPID", now),
+		condition(corev1.NodeNetworkUnavailable, corev1.ConditionFalse, "RouteCreated", now),
+	}
+}
+
+func condition(kind corev1.NodeConditionType, status corev1.ConditionStatus, reason string, now metav1.Time) corev1.NodeCondition {
+	return corev1.NodeCondition{Type: kind, Status: status, Reason: reason, LastHeartbeatTime: now, LastTransitionTime: now}
 }
 
 func (m machine) node(i, gpus int) *corev1.Node {

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"testing"
+	"time"
 
 	"github.com/reyisjones/gpu-orchestrator/internal/sandbox/cluster"
 )
@@ -38,7 +39,7 @@ func TestWorkloadsFitTheSmallestMixedCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := 0
-	for _, node := range profile.Nodes(8, 8) {
+	for _, node := range profile.Nodes(8, 8, time.Now()) {
 		if n := node.Status.Allocatable["nvidia.com/gpu"]; n.Value() == 8 {
 			whole++
 		}
