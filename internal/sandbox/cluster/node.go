@@ -26,8 +26,8 @@ const (
 // number of GPUs of each machine whose kind does not fix it.
 //
 // They say that they have been Ready since now: nodes that became so one by one
-// would be written five times each before they take pods, not three times, which for
-// a thousand is the longest part of the start.
+// would be written several times each before they take pods, which for a thousand is
+// the longest part of the start.
 func (p Profile) Nodes(n, gpus int, now time.Time) []*corev1.Node {
 	nodes := make([]*corev1.Node, n)
 	for i := range nodes {
@@ -62,6 +62,9 @@ func (m machine) node(i, gpus int) *corev1.Node {
 		corev1.LabelOSStable:           "linux",
 		corev1.LabelArchStable:         "amd64",
 		corev1.LabelInstanceTypeStable: m.instanceType,
+		// The controllers would add these two, with a write for each node.
+		"beta.kubernetes.io/os":   "linux",
+		"beta.kubernetes.io/arch": "amd64",
 	}
 	maps.Copy(labels, m.labels(gpus))
 	maps.Copy(labels, position(i))
