@@ -14,8 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/internal/state"
@@ -293,5 +295,31 @@ func TestAvoidedNodesAreForgottenInTime(t *testing.T) {
 	a.forget("w")
 	if got := a.nodes("w", now); got != nil {
 		t.Errorf("avoided after all was forgotten: %v", got)
+	}
+}
+
+func TestNobodyIsPlannedBeforeAMoreImportantWorkloadThatWasWoken(t *testing.T) {
+	w := newWaker(func(int) {})
+	w.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
+	low, high := types.NamespacedName{Name: "low"}, types.NamespacedName{Name: "high"}
+	w.wait(low, 10)
+	w.wait(high, 30)
+	if w.outranked(10) {
+		t.Error("outranked although nobody was woken")
+	}
+	w.wake()
+	w.wake()
+	if !w.outranked(10) || !w.outranked(20) || w.outranked(30) {
+		t.Error("the most important one is due: only it may be planned")
+	}
+	w.looked(high)
+	w.looked(high)
+	if w.outranked(10) {
+		t.Error("it was looked at: others may be planned")
+	}
+	w.wake()
+	w.done(high)
+	if w.outranked(10) {
+		t.Error("it waits no more: others may be planned")
 	}
 }

@@ -131,7 +131,7 @@ func (r *Reconciler) suspend(ctx context.Context, p *pass) (bool, error) {
 	if err := r.deleteJobs(ctx, p, ""); err != nil {
 		return true, err
 	}
-	s.JobName = ""
+	s.JobName, s.NextRetryTime = "", nil
 	if n := unfinished(p.pods); n > 0 {
 		p.enter(gpuv1alpha1.PhasePending, "suspended; waiting for %s to end", pods(n))
 	} else {

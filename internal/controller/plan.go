@@ -29,6 +29,11 @@ func (r *Reconciler) plan(ctx context.Context, p *pass) (bool, error) {
 	if wait, err := r.outlived(ctx, p); wait || err != nil {
 		return true, err
 	}
+	if r.waker.outranked(priorityOf(p.workload)) {
+		p.waits = true
+		p.lookAgain(debounce)
+		return true, nil
+	}
 	d, nodeOf, err := r.ask(p, state.Ask{Attempt: s.Attempt})
 	if err != nil {
 		return r.refuse(p, err)

@@ -82,6 +82,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	start := r.clock.Now()
 	result, err := r.reconcile(ctx, req, start)
+	r.waker.looked(req.NamespacedName)
 	outcome := telemetry.ResultSuccess
 	switch {
 	case errors.Is(err, errStale), apierrors.IsConflict(err):

@@ -30,6 +30,9 @@ func podTemplate(w *gpuv1alpha1.GPUWorkload, defaultImage string) (*corev1.PodTe
 			Containers: []corev1.Container{{Name: "model", Image: defaultImage}},
 		}}
 	}
+	if problem := t.Annotations[gpuv1alpha1.UnreadableAnnotation]; problem != "" {
+		return nil, &state.InvalidError{Field: "spec.template", Problem: "it cannot be read as a pod template: " + problem}
+	}
 	spec := &t.Spec
 	if len(spec.Containers) == 0 {
 		return nil, &state.InvalidError{Field: "spec.template.spec.containers", Problem: "the template has no container: add one, or leave the template out to run the default image"}

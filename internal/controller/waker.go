@@ -40,16 +40,20 @@ type waker struct {
 	mu      sync.Mutex
 	queue   queue
 	waiting map[types.NamespacedName]waiting
+	// due counts, by priority, the workloads that were woken and not yet looked at.
+	due map[int]int
 }
 
-// waiting is one workload that waits: its priority, and when its message was last written.
+// waiting is one workload that waits: its priority, when its message was last written, and
+// whether it was woken and not yet looked at.
 type waiting struct {
 	priority int
 	told     time.Time
+	due      bool
 }
 
 func newWaker(report func(waiting int)) *waker {
-	return &waker{report: report, waiting: make(map[types.NamespacedName]waiting)}
+	return &waker{report: report, waiting: make(map[types.NamespacedName]waiting), due: make(map[int]int)}
 }
 
 // start is a source of the controller: it learns the queue and feeds the heartbeat into it.
@@ -76,6 +80,7 @@ func (w *waker) start(ctx context.Context, q queue) error {
 func (w *waker) wait(key types.NamespacedName, priority int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.settle(key)
 	e := w.waiting[key]
 	e.priority = priority
 	w.waiting[key] = e
@@ -104,6 +109,7 @@ func (w *waker) done(key types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, ok := w.waiting[key]; ok {
+		w.settle(key)
 		delete(w.waiting, key)
 		w.report(len(w.waiting))
 	}
@@ -117,7 +123,42 @@ func (w *waker) wake() {
 		return
 	}
 	for key, e := range w.waiting {
+		if !e.due {
+			e.due = true
+			w.due[e.priority]++
+			w.waiting[key] = e
+		}
 		enqueue(w.queue, ctrl.Request{NamespacedName: key}, e.priority, debounce)
+	}
+}
+
+// looked notes that a workload was looked at, however that went.
+func (w *waker) looked(key types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.settle(key)
+}
+
+// outranked tells whether a more important workload was woken and not yet looked at. Several
+// workers take workloads off the queue at the same time: without this the less important one
+// could be planned first and take the room.
+func (w *waker) outranked(priority int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for other, n := range w.due {
+		if other > priority && n > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// settle takes a workload off those that are due. The caller holds the lock.
+func (w *waker) settle(key types.NamespacedName) {
+	if e, ok := w.waiting[key]; ok && e.due {
+		e.due = false
+		w.due[e.priority]--
+		w.waiting[key] = e
 	}
 }
 

@@ -1,12 +1,15 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
@@ -19,6 +22,8 @@ func TestBadSpecsSayWhatToChangeAndRunOnceChanged(t *testing.T) {
 	c := sharedCluster(t)
 	ns := c.namespace(t)
 	gpu := corev1.ResourceRequirements{Limits: corev1.ResourceList{"nvidia.com/gpu": quantity("1")}}
+	// Two containers with the same GPU resource the CRD itself refuses.
+	amd := corev1.ResourceRequirements{Limits: corev1.ResourceList{"amd.com/gpu": quantity("1")}}
 	for _, v := range []struct {
 		name, condition, reason, says string
 		spoil, mend                   func(*gpuv1alpha1.GPUWorkload)
@@ -44,7 +49,7 @@ func TestBadSpecsSayWhatToChangeAndRunOnceChanged(t *testing.T) {
 		{
 			"two-gpu-containers", gpuv1alpha1.ConditionAccepted, "InvalidSpec", "take the request out of the other",
 			func(w *gpuv1alpha1.GPUWorkload) {
-				w.Spec.Template.Spec.Containers = []corev1.Container{{Name: "a", Image: "x", Resources: gpu}, {Name: "b", Image: "x", Resources: gpu}}
+				w.Spec.Template.Spec.Containers = []corev1.Container{{Name: "a", Image: "x", Resources: gpu}, {Name: "b", Image: "x", Resources: amd}}
 			},
 			func(w *gpuv1alpha1.GPUWorkload) {
 				w.Spec.Template.Spec.Containers[1].Resources = corev1.ResourceRequirements{}
@@ -166,6 +171,80 @@ func TestNodesWakeTheWaiting(t *testing.T) {
 	}
 	cordon(false)
 	c.untilPhase(t, w, gpuv1alpha1.PhaseSucceeded)
+}
+
+// When room appears, those that wait get it in the order of their priority.
+func TestWaitingWorkloadsStartByPriority(t *testing.T) {
+	t.Parallel()
+	c := sharedCluster(t)
+	ns := c.namespace(t)
+	selector, _ := c.nodes(t, 1)
+	filler := c.submit(t, gpuWorkload(ns, "filler", 1, 8, forever, onNodes(selector)))
+	c.untilPhase(t, filler, gpuv1alpha1.PhaseRunning)
+	order := []gpuv1alpha1.WorkloadPriority{gpuv1alpha1.PriorityLow, gpuv1alpha1.PriorityMedium, gpuv1alpha1.PriorityHigh, gpuv1alpha1.PriorityCritical}
+	var waiting []*gpuv1alpha1.GPUWorkload
+	for _, priority := range order {
+		w := c.submit(t, gpuWorkload(ns, string(priority), 1, 8, runFor("300ms"), onNodes(selector), func(w *gpuv1alpha1.GPUWorkload) { w.Spec.Priority = priority }))
+		c.untilReason(t, w, gpuv1alpha1.ConditionPlanned, "NoRoom")
+		waiting = append(waiting, w)
+	}
+	if err := c.Delete(t.Context(), filler); err != nil {
+		t.Fatal(err)
+	}
+	// The most important one first: whenever one has succeeded, all that matter less still wait.
+	for i := len(waiting) - 1; i >= 0; i-- {
+		c.untilPhase(t, waiting[i], gpuv1alpha1.PhaseScheduled)
+		for _, later := range waiting[:i] {
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(later), later); err != nil || later.Status.Phase != gpuv1alpha1.PhasePending {
+				t.Errorf("%v: %s is %s while %s has its turn", err, later.Name, later.Status.Phase, waiting[i].Name)
+			}
+		}
+		c.untilPhase(t, waiting[i], gpuv1alpha1.PhaseSucceeded)
+	}
+}
+
+// The schema of a pod template lets in what Go's types do not hold. One such workload must not
+// make the list of all workloads unreadable, or nobody's would run.
+func TestUnreadableTemplateHurtsNobodyElse(t *testing.T) {
+	t.Parallel()
+	c := sharedCluster(t)
+	ns := c.namespace(t)
+	poison := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "gpu.warp.dev/v1alpha1", "kind": "GPUWorkload",
+		"metadata": map[string]any{"namespace": ns, "name": "poison"},
+		"spec": map[string]any{
+			"modelName": "m",
+			"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{
+				"name": "c", "image": "x",
+				"readinessProbe": map[string]any{"httpGet": map[string]any{"port": int64(3000000000)}},
+			}}}},
+		},
+	}}
+	if err := c.Create(t.Context(), poison); err != nil {
+		t.Fatal(err)
+	}
+	w := &gpuv1alpha1.GPUWorkload{}
+	eventually(t, func() error {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(poison), w); err != nil {
+			return err
+		}
+		if !strings.Contains(w.Status.Message, "spec.template: it cannot be read as a pod template") {
+			return fmt.Errorf("message %q", w.Status.Message)
+		}
+		return nil
+	})
+	// A manager that starts anew lists them all.
+	other := c.submit(t, gpuWorkload(ns, "other", 1, 1, runFor("100ms")))
+	c.untilPhase(t, other, gpuv1alpha1.PhaseSucceeded)
+	var list gpuv1alpha1.GPUWorkloadList
+	if err := c.List(t.Context(), &list, client.InNamespace(ns)); err != nil || len(list.Items) != 2 {
+		t.Errorf("listed %d workloads: %v", len(list.Items), err)
+	}
+	before := w.DeepCopy()
+	if err := c.Patch(t.Context(), poison, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"template":null}}`))); err != nil {
+		t.Fatal(err)
+	}
+	c.untilPhase(t, before, gpuv1alpha1.PhaseSucceeded)
 }
 
 // The manager runs with the rights that config/rbac gives it; it never asks for more.
