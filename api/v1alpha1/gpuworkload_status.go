@@ -11,14 +11,16 @@ import (
 type WorkloadPhase string
 
 const (
-	// PhasePending means that no plan is made: the workload waits for room, for its next
-	// retry, or is suspended. The message says which.
+	// PhasePending means that no plan is made: the workload waits for room, for
+	// its next retry, or is suspended. The message says which.
 	PhasePending WorkloadPhase = "Pending"
-	// PhaseScheduling means that the gang is planned and its pods are on their way to their nodes.
+	// PhaseScheduling means that the gang is planned and its pods are on their
+	// way to their nodes.
 	PhaseScheduling WorkloadPhase = "Scheduling"
 	// PhaseScheduled means that every pod of the gang is bound.
 	PhaseScheduled WorkloadPhase = "Scheduled"
-	// PhaseRunning means that every pod of the gang runs or has already succeeded.
+	// PhaseRunning means that every pod of the gang runs or has already
+	// succeeded.
 	PhaseRunning WorkloadPhase = "Running"
 	// PhaseFailed means that the workload failed for good.
 	PhaseFailed WorkloadPhase = "Failed"
@@ -33,24 +35,28 @@ func (p WorkloadPhase) Finished() bool { return p == PhaseFailed || p == PhaseSu
 const (
 	// ConditionAccepted is False when the spec cannot be carried out as written.
 	ConditionAccepted = "Accepted"
-	// ConditionPlanned is True while a plan for the gang stands, False while none can be made.
+	// ConditionPlanned is True while a plan for the gang stands, False while
+	// none can be made.
 	ConditionPlanned = "Planned"
 	// ConditionScheduled is True when every pod of the gang is bound.
 	ConditionScheduled = "Scheduled"
-	// ConditionFinished is True when the workload succeeded or failed; the reason says which.
+	// ConditionFinished is True when the workload succeeded or failed; the
+	// reason says which.
 	ConditionFinished = "Finished"
-	// ConditionSuspended is True while spec.suspend keeps the workload from running.
+	// ConditionSuspended is True while spec.suspend keeps the workload from
+	// running.
 	ConditionSuspended = "Suspended"
 )
 
 // GPUWorkloadStatus says where a workload stands.
 type GPUWorkloadStatus struct {
-	// Phase is where the workload stands: Pending, Scheduling, Scheduled (every pod is bound),
-	// Running, Failed or Succeeded.
+	// Phase is where the workload stands: Pending, Scheduling, Scheduled (every
+	// pod is bound), Running, Failed or Succeeded.
 	// +optional
 	Phase WorkloadPhase `json:"phase,omitempty"`
 
-	// Message is one sentence for people: why it waits, where it runs, how it ended.
+	// Message is one sentence for people: why it waits, where it runs, how it
+	// ended.
 	// +optional
 	Message string `json:"message,omitempty"`
 
@@ -58,13 +64,15 @@ type GPUWorkloadStatus struct {
 	// +optional
 	AssignedNode string `json:"assignedNode,omitempty"`
 
-	// AssignedNodes are the nodes of the gang, each named once, in order of rank.
+	// AssignedNodes are the nodes of the gang, each named once, in order of
+	// rank.
 	// +optional
 	// +listType=atomic
 	AssignedNodes []string `json:"assignedNodes,omitempty"`
 
-	// Placement is the plan: which ranks go to which node. It is written before the Job is
-	// made, so that a controller that stops in between finds its own promise again.
+	// Placement is the plan: which ranks go to which node. It is written before
+	// the Job is made, so that a controller that stops in between finds its own
+	// promise again.
 	// +optional
 	// +listType=map
 	// +listMapKey=node
@@ -82,8 +90,8 @@ type GPUWorkloadStatus struct {
 	// +optional
 	JobUID types.UID `json:"jobUID,omitempty"`
 
-	// Attempt numbers the Jobs made for this workload, from 0: retries, resumptions and
-	// renewed plans each make a new one.
+	// Attempt numbers the Jobs made for this workload, from 0: retries,
+	// resumptions and renewed plans each make a new one.
 	// +optional
 	Attempt int32 `json:"attempt,omitempty"`
 
@@ -91,7 +99,8 @@ type GPUWorkloadStatus struct {
 	// +optional
 	RetryCount int32 `json:"retryCount,omitempty"`
 
-	// NextRetryTime is when the next retry starts, while one waits for its back-off.
+	// NextRetryTime is when the next retry starts, while one waits for its
+	// back-off.
 	// +optional
 	NextRetryTime *metav1.Time `json:"nextRetryTime,omitempty"`
 
@@ -107,7 +116,8 @@ type GPUWorkloadStatus struct {
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
-	// ObservedGeneration is the generation of the spec that this status speaks of.
+	// ObservedGeneration is the generation of the spec that this status speaks
+	// of.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -128,7 +138,8 @@ type NodePlacement struct {
 
 // PodCounts counts the pods of the current attempt.
 type PodCounts struct {
-	// Desired is the size of the gang as planned: parallelism, or less for an elastic gang.
+	// Desired is the size of the gang as planned: parallelism, or less for an
+	// elastic gang.
 	// +optional
 	Desired int32 `json:"desired,omitempty"`
 	// Bound counts pods that have their node, finished ones included.

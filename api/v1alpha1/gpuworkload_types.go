@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// GPUWorkload is a GPU job: one pod or a gang of pods that are placed together, in one
-// decision, and run to completion.
+// GPUWorkload is a GPU job: one pod or a gang of pods that are placed
+// together, in one decision, and run to completion.
 //
 // The shortest useful one names a model and a number of GPUs:
 //
@@ -47,9 +47,10 @@ type GPUWorkload struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says what to run and what it needs. Once the workload is planned, only suspend,
-	// priority, retryPolicy, template, ttlSecondsAfterFinished and activeDeadlineSeconds can be
-	// changed; the rest while it waits or is suspended; className never.
+	// Spec says what to run and what it needs. Once the workload is planned,
+	// only suspend, priority, retryPolicy, template, ttlSecondsAfterFinished and
+	// activeDeadlineSeconds can be changed; the rest while it waits or is
+	// suspended; className never.
 	// +required
 	Spec GPUWorkloadSpec `json:"spec"`
 
@@ -81,62 +82,68 @@ type GPUWorkloadList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || !has(self.template.spec.priorityClassName) || !has(self.priorityClassName) || self.template.spec.priorityClassName == self.priorityClassName",message="template.spec.priorityClassName differs from priorityClassName: set only priorityClassName",fieldPath=".template.spec.priorityClassName"
 // +kubebuilder:validation:XValidation:rule="has(self.className) == has(oldSelf.className) && (!has(self.className) || self.className == oldSelf.className)",message="className cannot be changed: delete the workload and create it with the other class",reason=FieldValueForbidden,fieldPath=".className"
 type GPUWorkloadSpec struct {
-	// ModelName names what runs, for people, metrics and cost reports, for example "llama2-70b".
-	// Containers see it as the environment variable MODEL_NAME.
+	// ModelName names what runs, for people, metrics and cost reports, for
+	// example "llama2-70b". Containers see it as the environment variable
+	// MODEL_NAME.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^[[:space:]]|[[:space:]]$|[[:cntrl:]]')",message="modelName must be one line of text without spaces around it, for example llama2-70b"
 	ModelName string `json:"modelName"`
 
-	// GPUCount is the number of GPUs of each pod, in units of gpu.resourceName. The whole
-	// workload holds gpuCount x parallelism. From 1 (the default) to 1024.
+	// GPUCount is the number of GPUs of each pod, in units of gpu.resourceName.
+	// The whole workload holds gpuCount x parallelism. From 1 (the default) to
+	// 1024.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
 	GPUCount int32 `json:"gpuCount,omitempty"`
 
-	// Priority orders workloads that wait: higher ones are planned first. It does not evict
-	// anybody. Default: medium.
+	// Priority orders workloads that wait: higher ones are planned first. It
+	// does not evict anybody. Default: medium.
 	// +optional
 	// +kubebuilder:default=medium
 	Priority WorkloadPriority `json:"priority,omitempty"`
 
-	// SchedulingStrategy names the rule that picks among the nodes that fit: leastLoaded (the
-	// default: most free GPUs first; spreads), random, costOptimized (nodes labelled
-	// gpu-orchestrator/cheap-node=true first). The set is open: an installation can register
-	// more; a name that is not registered is refused with the list of those that are.
+	// SchedulingStrategy names the rule that picks among the nodes that fit:
+	// leastLoaded (the default: most free GPUs first; spreads), random,
+	// costOptimized (nodes labelled gpu-orchestrator/cheap-node=true first). The
+	// set is open: an installation can register more; a name that is not
+	// registered is refused with the list of those that are.
 	// +optional
 	// +kubebuilder:default=leastLoaded
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z][a-zA-Z0-9.-]*$')",message="schedulingStrategy must be the name of a strategy, for example leastLoaded: a letter, then letters, digits, '-' and '.'"
 	SchedulingStrategy string `json:"schedulingStrategy,omitempty"`
 
-	// RetryPolicy says how often and how soon a failed workload is started again. The n-th
-	// retry (from 0) comes after backoffSeconds x 2^n plus 0-10 % jitter, at most 5 minutes.
+	// RetryPolicy says how often and how soon a failed workload is started
+	// again. The n-th retry (from 0) comes after backoffSeconds x 2^n plus 0-10
+	// % jitter, at most 5 minutes.
 	// +optional
 	// +kubebuilder:default={}
 	RetryPolicy RetryPolicy `json:"retryPolicy,omitempty"`
 
-	// Template is the pod to run. Left out, it is one container of the controller's default
-	// image. gpuCount is given to the one container that asks for GPUs, or else to the first;
-	// the controller adds a scheduling gate and, once the gang is planned, the chosen node. A
-	// change to the template of a planned workload takes effect with its next attempt.
+	// Template is the pod to run. Left out, it is one container of the
+	// controller's default image. gpuCount is given to the one container that
+	// asks for GPUs, or else to the first; the controller adds a scheduling gate
+	// and, once the gang is planned, the chosen node. A change to the template
+	// of a planned workload takes effect with its next attempt.
 	// +optional
 	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
 
-	// Parallelism is the number of pods of the gang. All of them are placed in one decision
-	// and start together. Each pod finds its rank in JOB_COMPLETION_INDEX. From 1 (the default)
-	// to 10000.
+	// Parallelism is the number of pods of the gang. All of them are placed in
+	// one decision and start together. Each pod finds its rank in
+	// JOB_COMPLETION_INDEX. From 1 (the default) to 10000.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	Parallelism int32 `json:"parallelism,omitempty"`
 
-	// MinParallelism makes the gang elastic: if parallelism pods do not fit, the largest
-	// number that does, but no fewer than this, is started. Left out, it is all or nothing.
+	// MinParallelism makes the gang elastic: if parallelism pods do not fit, the
+	// largest number that does, but no fewer than this, is started. Left out, it
+	// is all or nothing.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MinParallelism *int32 `json:"minParallelism,omitempty"`
@@ -145,28 +152,30 @@ type GPUWorkloadSpec struct {
 	// +optional
 	GPU *GPURequirements `json:"gpu,omitempty"`
 
-	// Topology says how close together the pods of the gang must be. A level is a name from the
-	// controller's configuration (by default, from the outside in: region, zone, spine, leaf,
-	// rack, nvlink, host) or the node label key behind it. Left out, they can be anywhere.
+	// Topology says how close together the pods of the gang must be. A level is
+	// a name from the controller's configuration (by default, from the outside
+	// in: region, zone, spine, leaf, rack, nvlink, host) or the node label key
+	// behind it. Left out, they can be anywhere.
 	// +optional
 	Topology *TopologyRequirements `json:"topology,omitempty"`
 
-	// RestartPolicy says what a failed pod takes with it. "gang" (the default) stops and
-	// starts the whole gang, as collective communication needs it; "member" replaces the
-	// failed pod alone.
+	// RestartPolicy says what a failed pod takes with it. "gang" (the default)
+	// stops and starts the whole gang, as collective communication needs it;
+	// "member" replaces the failed pod alone.
 	// +optional
 	// +kubebuilder:default=gang
 	RestartPolicy GangRestartPolicy `json:"restartPolicy,omitempty"`
 
-	// ClassName names the gpu-orchestrator installation that takes care of this workload,
-	// where several share a cluster. Left out, the one without a class.
+	// ClassName names the gpu-orchestrator installation that takes care of this
+	// workload, where several share a cluster. Left out, the one without a
+	// class.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="className must be lower-case letters, digits and '-', with a letter or digit at both ends: leave it out for the installation without a class"
 	ClassName string `json:"className,omitempty"`
 
-	// SchedulerName is the scheduler that binds the pods. Left out, the cluster's default
-	// scheduler.
+	// SchedulerName is the scheduler that binds the pods. Left out, the
+	// cluster's default scheduler.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="schedulerName must be the name of a scheduler, in lower-case letters, digits, '-' and '.': leave it out for the default one"
@@ -178,21 +187,22 @@ type GPUWorkloadSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="priorityClassName must be the name of a PriorityClass, in lower-case letters, digits, '-' and '.': leave it out for none"
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 
-	// Suspend stops the workload: its pods end and its GPUs are free for others. Set back to
-	// false (the default), it is planned and started anew. A suspension is not a retry.
+	// Suspend stops the workload: its pods end and its GPUs are free for others.
+	// Set back to false (the default), it is planned and started anew. A
+	// suspension is not a retry.
 	// +optional
 	// +kubebuilder:default=false
 	Suspend bool `json:"suspend"`
 
-	// TTLSecondsAfterFinished deletes the workload, with its Job and pods, this many seconds
-	// after it succeeded or failed. Left out, it stays.
+	// TTLSecondsAfterFinished deletes the workload, with its Job and pods, this
+	// many seconds after it succeeded or failed. Left out, it stays.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 
-	// ActiveDeadlineSeconds fails the workload this many seconds after its pods were first
-	// all bound, whatever it does then; retries share the one allowance, time spent
-	// suspended counts.
+	// ActiveDeadlineSeconds fails the workload this many seconds after its pods
+	// were first all bound, whatever it does then; retries share the one
+	// allowance, time spent suspended counts.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2147483647
@@ -224,19 +234,21 @@ const (
 	RestartMember GangRestartPolicy = "member"
 )
 
-// RetryPolicy says how often and how soon a failed workload is started again.
+// RetryPolicy says how often and how soon a failed workload is started
+// again.
 type RetryPolicy struct {
-	// MaxRetries is how many times the workload is started again after a failure: gang
-	// restarts, or with restartPolicy "member" replaced pods. From 0, which fails at the first
-	// failure, to 1000; default: 3. Waiting for free GPUs uses up no retry.
+	// MaxRetries is how many times the workload is started again after a
+	// failure: gang restarts, or with restartPolicy "member" replaced pods. From
+	// 0, which fails at the first failure, to 1000; default: 3. Waiting for free
+	// GPUs uses up no retry.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	MaxRetries *int32 `json:"maxRetries,omitempty"`
 
-	// BackoffSeconds is the pause before the first retry; it doubles with each one. From 1 to
-	// 300; default: 30.
+	// BackoffSeconds is the pause before the first retry; it doubles with each
+	// one. From 1 to 300; default: 30.
 	// +optional
 	// +kubebuilder:default=30
 	// +kubebuilder:validation:Minimum=1
@@ -248,44 +260,47 @@ type RetryPolicy struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.milli) || self.resourceName == 'nvidia.com/gpu'",message="gpu.resourceName must be nvidia.com/gpu with gpu.milli, which asks for a share of one: leave one of the two out",fieldPath=".resourceName"
 type GPURequirements struct {
-	// ResourceName is what the pods ask their node for: nvidia.com/gpu (the default),
-	// a MIG instance such as nvidia.com/mig-1g.10gb, amd.com/gpu, gpu.intel.com/i915.
+	// ResourceName is what the pods ask their node for: nvidia.com/gpu (the
+	// default), a MIG instance such as nvidia.com/mig-1g.10gb, amd.com/gpu,
+	// gpu.intel.com/i915.
 	// +optional
 	// +kubebuilder:default="nvidia.com/gpu"
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$')",message="gpu.resourceName must be a resource with its domain, for example nvidia.com/gpu, nvidia.com/mig-1g.10gb or amd.com/gpu"
 	ResourceName string `json:"resourceName,omitempty"`
 
-	// Product is the GPU's product name as the node's label nvidia.com/gpu.product tells it,
-	// for example NVIDIA-H100-80GB-HBM3.
+	// Product is the GPU's product name as the node's label
+	// nvidia.com/gpu.product tells it, for example NVIDIA-H100-80GB-HBM3.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$')",message="gpu.product is compared with the node label nvidia.com/gpu.product, which has letters, digits, '-', '_' and '.' and no spaces: write it as the label does, for example NVIDIA-H100-80GB-HBM3"
 	Product string `json:"product,omitempty"`
 
-	// Architecture is the GPU's family as the node's label nvidia.com/gpu.family tells it,
-	// for example hopper. Upper and lower case are the same.
+	// Architecture is the GPU's family as the node's label nvidia.com/gpu.family
+	// tells it, for example hopper. Upper and lower case are the same.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$')",message="gpu.architecture is compared with the node label nvidia.com/gpu.family, which has letters, digits, '-', '_' and '.' and no spaces: write it as the label does, for example hopper"
 	Architecture string `json:"architecture,omitempty"`
 
-	// MinMemory is the least memory of each GPU, for example 40Gi. From 1Mi to 1Pi.
+	// MinMemory is the least memory of each GPU, for example 40Gi. From 1Mi to
+	// 1Pi.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Pi')) <= 0",message="gpu.minMemory must be from 1Mi to 1Pi: write it with its unit, for example 40Gi"
 	MinMemory *resource.Quantity `json:"minMemory,omitempty"`
 
-	// Milli asks for a share of one GPU, in thousandths, on a node that shares its GPUs by
-	// time-slicing or MPS (resource nvidia.com/gpu.shared). A node with r replicas a GPU
-	// offers shares of 1000/r; the pod gets one replica on a node whose share is enough. From 1
-	// to 999; gpuCount must be 1 with it.
+	// Milli asks for a share of one GPU, in thousandths, on a node that shares
+	// its GPUs by time-slicing or MPS (resource nvidia.com/gpu.shared). A node
+	// with r replicas a GPU offers shares of 1000/r; the pod gets one replica on
+	// a node whose share is enough. From 1 to 999; gpuCount must be 1 with it.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=999
 	Milli *int32 `json:"milli,omitempty"`
 
-	// TopologyPreference says which GPUs of one node should go together: none (the default),
-	// nvlink, numa or pcie. It is a preference: it never keeps a workload from running.
+	// TopologyPreference says which GPUs of one node should go together: none
+	// (the default), nvlink, numa or pcie. It is a preference: it never keeps a
+	// workload from running.
 	// +optional
 	// +kubebuilder:default=none
 	TopologyPreference TopologyPreference `json:"topologyPreference,omitempty"`
@@ -306,31 +321,32 @@ const (
 
 // TopologyRequirements says how close together the pods of a gang must be.
 type TopologyRequirements struct {
-	// Required is the level of which one domain must hold the whole gang: "leaf" puts all
-	// pods under one leaf switch, or the workload waits.
+	// Required is the level of which one domain must hold the whole gang: "leaf"
+	// puts all pods under one leaf switch, or the workload waits.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=316
 	Required string `json:"required,omitempty"`
 
-	// Preferred is the level of which one domain should hold the whole gang. If none can,
-	// the next wider level is tried, and so on.
+	// Preferred is the level of which one domain should hold the whole gang. If
+	// none can, the next wider level is tried, and so on.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=316
 	Preferred string `json:"preferred,omitempty"`
 
-	// Slice cuts the gang into equal groups of pods with consecutive ranks, each of which must
-	// be inside one domain: {size: 16, level: leaf} keeps ranks 0-15 under one leaf, 16-31 under
-	// one leaf, and so on.
+	// Slice cuts the gang into equal groups of pods with consecutive ranks, each
+	// of which must be inside one domain: {size: 16, level: leaf} keeps ranks
+	// 0-15 under one leaf, 16-31 under one leaf, and so on.
 	// +optional
 	Slice *TopologySlice `json:"slice,omitempty"`
 }
 
-// TopologySlice cuts a gang into groups of size pods with consecutive ranks, each inside one
-// domain of level.
+// TopologySlice cuts a gang into groups of size pods with consecutive ranks,
+// each inside one domain of level.
 type TopologySlice struct {
-	// Size is the number of pods of a slice. parallelism must be a multiple of it.
+	// Size is the number of pods of a slice. parallelism must be a multiple of
+	// it.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Size int32 `json:"size"`
