@@ -85,6 +85,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	r.waker.looked(req.NamespacedName)
 	outcome := telemetry.ResultSuccess
 	switch {
+	case err != nil && ctx.Err() != nil:
+		// The process is told to end. What was not done, the next one does.
+		err = nil
 	case errors.Is(err, errStale), apierrors.IsConflict(err):
 		// Somebody, ourselves perhaps, wrote in between. The news of it is on its way.
 		result, err, outcome = ctrl.Result{RequeueAfter: 50 * time.Millisecond}, nil, telemetry.ResultRequeue

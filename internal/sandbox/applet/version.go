@@ -12,13 +12,13 @@ import (
 // v0.0.0-master+$Format:%H$, which clients such as `kubectl version` cannot read.
 //
 //go:linkname gitVersion k8s.io/component-base/version.gitVersion
-var gitVersion string
+var gitVersion string //nolint:gochecknoglobals // it is the other package's variable
 
 //go:linkname gitMajor k8s.io/component-base/version.gitMajor
-var gitMajor string
+var gitMajor string //nolint:gochecknoglobals // it is the other package's variable
 
 //go:linkname gitMinor k8s.io/component-base/version.gitMinor
-var gitMinor string
+var gitMinor string //nolint:gochecknoglobals // it is the other package's variable
 
 // TellVersion has the programs of the control plane tell the version of the module they are
 // made of. It does nothing where a build set the version already.
