@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// UnreadableAnnotation, on a template in memory and never in a cluster, says why Go could not
+// UnreadableAnnotation says, on a template in memory and never in a cluster, why Go could not
 // read the one that is stored.
 const UnreadableAnnotation = "gpu.warp.dev/unreadable"
 

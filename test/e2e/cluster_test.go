@@ -79,6 +79,7 @@ func sharedCluster(t *testing.T) *cluster {
 	t.Helper()
 	binary := harness.SandboxBinary(t)
 	shared.Do(func() {
+		//nolint:usetesting // the cluster outlives the test that starts it
 		dir, err := os.MkdirTemp("", "gpu-orchestrator-e2e-")
 		if err != nil {
 			shared.err = err
@@ -128,8 +129,8 @@ func start(binary, dir string, args ...string) (*cluster, func() error, error) {
 		lines := bufio.NewScanner(out)
 		for lines.Scan() {
 			said.add(lines.Text())
-			if strings.Contains(lines.Text(), "/metrics") {
-				metrics = lines.Text()[strings.Index(lines.Text(), "http"):]
+			if _, url, ok := strings.Cut(lines.Text(), "metrics      "); ok {
+				metrics = url
 			}
 			// The last line of the summary.
 			if strings.Contains(lines.Text(), "end it") {
