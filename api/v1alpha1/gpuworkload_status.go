@@ -97,7 +97,7 @@ type GPUWorkloadStatus struct {
 
 	// RetryCount is how many retries of retryPolicy.maxRetries are used up.
 	// +optional
-	RetryCount int32 `json:"retryCount,omitempty"`
+	RetryCount int32 `json:"retryCount"`
 
 	// NextRetryTime is when the next retry starts, while one waits for its
 	// back-off.

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
@@ -58,8 +59,10 @@ func (why *Explanation) refusal(s *cluster.Snapshot, r *Request) string {
 	case level >= 0 && len(s.Domains(level)) == 0:
 		return fmt.Sprintf("no node carries level %q (label %s); levels of this cluster: %s",
 			s.Levels[level].Name, strings.Join(s.Levels[level].Labels, " or "), strings.Join(s.CarriedLevels(), ", "))
+	case why.Largest == 0 && why.Removed[NoSuchGPU] == why.Nodes:
+		return fmt.Sprintf("no node has %s", r.Pod.GPUResourceName)
 	case why.Largest == 0:
-		return fmt.Sprintf("no node that could run this has %s: %s", r.Pod.GPUResourceName, why.counts(&r.Pod))
+		return fmt.Sprintf("no node has the %s asked for: %s%s", r.Pod.GPUResourceName, why.counts(&r.Pod), products(s, r))
 	case why.Never && why.Largest < r.Pod.GPUs:
 		return fmt.Sprintf("each pod asks for %d %s, but the largest suitable node (%s) has %d: lower gpuCount, or spread over more pods with parallelism",
 			r.Pod.GPUs, r.Pod.GPUResourceName, why.LargestNode, why.Largest)
@@ -67,8 +70,8 @@ func (why *Explanation) refusal(s *cluster.Snapshot, r *Request) string {
 		return fmt.Sprintf("%s cannot fit even when nothing else runs: %s could take %d of %d pods; ask for fewer pods, a wider topology level, or add nodes",
 			gang(r), where(s, level), why.RoomEmpty, r.least())
 	case r.least() == 1:
-		return fmt.Sprintf("no node has room for a pod with %d %s (most free: %d, on %s); %s",
-			r.Pod.GPUs, r.Pod.GPUResourceName, why.MostFree, orNone(why.MostFreeNode), why.counts(&r.Pod))
+		return fmt.Sprintf("no node has room for a pod with %d %s (%s); %s",
+			r.Pod.GPUs, r.Pod.GPUResourceName, why.mostFree(), why.counts(&r.Pod))
 	case level < 0:
 		return fmt.Sprintf("%s needs room for %d pods and there is room for %d; %s",
 			gang(r), r.least(), why.Room, why.counts(&r.Pod))
@@ -127,7 +130,7 @@ func (r Reason) say(n int, shape *Shape) string {
 	case Fits:
 		return "suitable"
 	}
-	return "that refused a pod of this workload a short while ago"
+	return "refused a pod of this workload a short while ago"
 }
 
 // describe is the sentence of a plan.
@@ -140,7 +143,7 @@ func describe(d *Decision, r *Request) string {
 	}
 	text := fmt.Sprintf("placed on %s by %s", d.Nodes[0], r.Strategy)
 	if len(d.Nodes) > 1 {
-		text = fmt.Sprintf("%d pods placed on %d nodes by %s", len(d.Nodes), nodes, r.Strategy)
+		text = fmt.Sprintf("%d pods placed on %s by %s", len(d.Nodes), plural(nodes, "node"), r.Strategy)
 	}
 	if d.Domain != "" {
 		text += fmt.Sprintf(", all in %s %s", d.Level, d.Domain)
@@ -169,9 +172,36 @@ func where(s *cluster.Snapshot, level int) string {
 	return "the largest " + s.Levels[level].Name
 }
 
-func orNone(name string) string {
-	if name == "" {
-		return "no node"
+// mostFree says how near the nearest node comes.
+func (why *Explanation) mostFree() string {
+	if why.MostFree == 0 {
+		return "none is free on any suitable node"
 	}
-	return name
+	return fmt.Sprintf("most free: %d, on %s", why.MostFree, why.MostFreeNode)
+}
+
+// products lists what there is where the request names a product or architecture that is not.
+func products(s *cluster.Snapshot, r *Request) string {
+	if r.Pod.GPU.Product == "" && r.Pod.GPU.Architecture == "" {
+		return ""
+	}
+	var kinds []string
+	for _, n := range s.Nodes {
+		kind := fmt.Sprintf("%s (%s)", n.GPU.Product, n.GPU.Architecture)
+		if n.GPU.Product != "" && n.Allocatable.At(r.Pod.GPUResource) > 0 && !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	if len(kinds) == 0 {
+		return "; no node tells its product"
+	}
+	slices.Sort(kinds)
+	return "; there are " + strings.Join(kinds, ", ")
+}
+
+func plural(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
 }

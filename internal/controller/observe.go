@@ -31,9 +31,15 @@ func (r *Reconciler) observe(_ context.Context, p *pass) (bool, error) {
 	case s.Pods.Running+s.Pods.Succeeded < s.Pods.Desired:
 		p.boundWhole()
 		p.enter(gpuv1alpha1.PhaseScheduled, "bound to %s; %d of %s run", on(s), s.Pods.Running+s.Pods.Succeeded, pods(s.Pods.Desired))
+		if problem := stuck(p.current()); problem != "" {
+			s.Message += "; " + problem
+		}
 	default:
 		p.boundWhole()
 		p.enter(gpuv1alpha1.PhaseRunning, "running on %s", on(s))
+		if s.Pods.Desired < p.workload.Spec.Parallelism {
+			s.Message += fmt.Sprintf("; %d of the %d pods wanted", s.Pods.Desired, p.workload.Spec.Parallelism)
+		}
 		if s.Pods.Succeeded > 0 {
 			p.enter(gpuv1alpha1.PhaseRunning, "running on %s; %d of %s succeeded", on(s), s.Pods.Succeeded, pods(s.Pods.Desired))
 		}
@@ -59,12 +65,19 @@ func (r *Reconciler) observeBinding(p *pass) {
 		// The message says already what is missing.
 	case made < s.Pods.Desired && p.now.Sub(s.LastScheduleTime.Time) > patience:
 		s.Message = fmt.Sprintf("Job %s has made %d of %s; `kubectl describe job %s` tells what holds it up", s.JobName, made, pods(s.Pods.Desired), s.JobName)
+	case s.Pods.Failed > 0:
+		s.Message = fmt.Sprintf("%s; the Job replaces it (%d of %d retries used)", failure(p.current(), "a pod failed"), s.RetryCount, maxRetries(p.workload))
+	case p.now.Sub(s.LastScheduleTime.Time) > r.config.BindTimeout && unanswered(p.current()) != "":
+		s.Message = fmt.Sprintf("%d of %s bound; scheduler %q has not looked at the others for %s: does it run?",
+			s.Pods.Bound, pods(s.Pods.Desired), unanswered(p.current()), r.config.BindTimeout)
 	case s.Pods.Bound > 0:
 		s.Message = fmt.Sprintf("%d of %s bound", s.Pods.Bound, pods(s.Pods.Desired))
 	}
 	if s.LastScheduleTime != nil {
-		if left := s.LastScheduleTime.Add(patience + time.Second).Sub(p.now); left > 0 {
-			p.lookAgain(left)
+		for _, at := range []time.Duration{patience, r.config.BindTimeout} {
+			if left := s.LastScheduleTime.Add(at + time.Second).Sub(p.now); left > 0 {
+				p.lookAgain(left)
+			}
 		}
 	}
 }
@@ -126,6 +139,48 @@ func pods[N int | int32](n N) string {
 	return fmt.Sprintf("%d pods", n)
 }
 
+// stuck says why the first pod that does not start does not: an image that cannot be pulled, a
+// volume that is missing.
+func stuck(current []*corev1.Pod) string {
+	for _, pod := range current {
+		if pod.Spec.NodeName == "" || pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "" {
+			continue
+		}
+		for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+			for _, c := range list {
+				w := c.State.Waiting
+				if w == nil || w.Reason == "" || w.Reason == "ContainerCreating" || w.Reason == "PodInitializing" {
+					continue
+				}
+				text := fmt.Sprintf("container %s of pod %s waits: %s", c.Name, pod.Name, w.Reason)
+				if w.Message != "" {
+					text += ": " + w.Message
+				}
+				return text
+			}
+		}
+	}
+	return ""
+}
+
+// unanswered returns the scheduler of the first planned pod that no scheduler has said a word
+// about, "" if there is none.
+func unanswered(current []*corev1.Pod) string {
+	for _, pod := range current {
+		if pod.Spec.NodeName != "" || state.Finished(pod) || len(pod.Spec.SchedulingGates) > 0 || pod.DeletionTimestamp != nil {
+			continue
+		}
+		heard := false
+		for _, c := range pod.Status.Conditions {
+			heard = heard || c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable
+		}
+		if !heard {
+			return pod.Spec.SchedulerName
+		}
+	}
+	return ""
+}
+
 // on names the nodes for a message: the one, or how many.
 func on(s *gpuv1alpha1.GPUWorkloadStatus) string {
 	if len(s.AssignedNodes) == 1 {
@@ -138,7 +193,7 @@ func succeeded(p *pass) string {
 	s := p.status()
 	text := "succeeded on " + on(s)
 	if s.StartTime != nil {
-		text += fmt.Sprintf(" after %s", p.now.Sub(s.StartTime.Time).Round(time.Second))
+		text += fmt.Sprintf(" after %s", p.now.Truncate(time.Second).Sub(s.StartTime.Time))
 	}
 	return text
 }

@@ -23,6 +23,10 @@ const gatesAtOnce = 16
 // back pods whose plan was overtaken.
 func (r *Reconciler) openGates(ctx context.Context, p *pass) (bool, error) {
 	g := r.look(p)
+	if g.ranks < int(p.status().Pods.Desired) {
+		// A gang that its Job cannot make whole (a quota, a webhook) must not start in part.
+		return r.incomplete(ctx, p, &g)
+	}
 	if len(g.overtaken) > 0 {
 		if g.bound == 0 {
 			return true, r.restart(ctx, p, g.overtaken)
@@ -50,12 +54,16 @@ type gates struct {
 	// bound is the number of pods that have a node; kept are the nodes of members that stay.
 	bound int
 	kept  []string
+	// ranks is the number of ranks that have a pod, in whatever state.
+	ranks int
 }
 
 func (r *Reconciler) look(p *pass) gates {
 	g := gates{ready: make(map[*corev1.Pod]string)}
+	ranks := make(map[int32]struct{})
 	for _, pod := range p.current() {
 		rank, ok := state.Rank(pod)
+		ranks[rank] = struct{}{}
 		if pod.Spec.NodeName != "" {
 			g.bound++
 		}
@@ -77,7 +85,43 @@ func (r *Reconciler) look(p *pass) gates {
 			g.kept = append(g.kept, state.PlannedNode(pod))
 		}
 	}
+	g.ranks = len(ranks)
 	return g
+}
+
+// incompleteFor is how many times as long as a pod may wait for its scheduler a gang may wait
+// for its next pod. Stock controllers make 20 pods a second for all Jobs together, so that
+// many large gangs at once take minutes.
+const incompleteFor = 10
+
+// incomplete waits for a Job that has not made all pods of its gang. If for a long time no
+// further one appears, the room goes back to the others and the workload tries again later.
+func (r *Reconciler) incomplete(ctx context.Context, p *pass, g *gates) (bool, error) {
+	s := p.status()
+	if g.bound > 0 || s.LastScheduleTime == nil {
+		return false, nil
+	}
+	since := s.LastScheduleTime.Time
+	for _, pod := range p.current() {
+		if pod.CreationTimestamp.After(since) {
+			since = pod.CreationTimestamp.Time
+		}
+	}
+	timeout := incompleteFor * r.config.BindTimeout
+	if left := since.Add(timeout).Sub(p.now); left > 0 {
+		p.lookAgain(left)
+		return false, nil
+	}
+	next := metav1.NewTime(p.now.Add(r.config.AvoidFor))
+	message := fmt.Sprintf("Job %s made only %d of %s within %s: look for a quota or an admission webhook (`kubectl get events` tells); trying again at %s",
+		s.JobName, g.ranks, pods(s.Pods.Desired), timeout, next.UTC().Format(time.RFC3339))
+	r.release(p)
+	p.nextAttempt("PodsNotCreated", message)
+	s.NextRetryTime = &next
+	p.enter(gpuv1alpha1.PhasePending, "%s", message)
+	p.warning("PodsNotCreated", "Create", "%s", message)
+	p.lookAgain(r.config.AvoidFor)
+	return true, r.deleteJobs(ctx, p, "")
 }
 
 // isOvertaken tells whether a planned pod has to be taken back: its node is out of service, its

@@ -63,7 +63,7 @@ Settings come from the defaults, then from the file given by --config, then from
 	f.BoolVar(&flags.LeaderElection.Enabled, "leader-elect", flags.LeaderElection.Enabled, "have replicas agree on one that acts")
 	f.StringVar(&flags.LeaderElection.Namespace, "leader-election-namespace", "", "namespace of the lease; in a pod its own")
 	f.IntVar(&flags.Workers, "workers", flags.Workers, "workloads worked on at the same time")
-	f.DurationVar(&flags.BindTimeout.Duration, "bind-timeout", flags.BindTimeout.Duration, "how long a planned pod may wait for its scheduler")
+	f.DurationVar(&flags.BindTimeout.Duration, "bind-timeout", flags.BindTimeout.Duration, "how long a pod may stay unbound after its scheduler refused it; a gang may wait 10 times as long for its next pod")
 	f.DurationVar(&flags.StartupTimeout.Duration, "startup-timeout", flags.StartupTimeout.Duration, "how long to wait at the start for the API server and the CRD")
 	std := goflag.NewFlagSet("zap", goflag.ContinueOnError)
 	logging.BindFlags(std)

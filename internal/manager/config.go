@@ -67,7 +67,7 @@ type LeaderElection struct {
 // DefaultConfig returns the configuration of an installation that sets nothing.
 func DefaultConfig() Config {
 	return Config{
-		DefaultImage:   "ghcr.io/reyisjones/gpu-orchestrator-sample:v0.1.0",
+		DefaultImage:   "nvcr.io/nvidia/k8s/cuda-sample:vectoradd-cuda12.5.0-ubuntu22.04",
 		TopologyLevels: defaultLevels(),
 		BindTimeout:    metav1.Duration{Duration: 30 * time.Second},
 		AvoidNodeFor:   metav1.Duration{Duration: 2 * time.Minute},
@@ -110,8 +110,14 @@ func LoadConfig(path string) (Config, error) {
 	if err != nil {
 		return config, fmt.Errorf("reading the configuration: %w", err)
 	}
+	// A list in the file replaces the default; decoding into it would mix the two.
+	levels := config.TopologyLevels
+	config.TopologyLevels = nil
 	if err := yaml.UnmarshalStrict(data, &config); err != nil {
 		return config, fmt.Errorf("reading the configuration %s: %w", path, err)
+	}
+	if config.TopologyLevels == nil {
+		config.TopologyLevels = levels
 	}
 	return config, nil
 }

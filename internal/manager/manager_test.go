@@ -52,6 +52,7 @@ func TestBadConfigurationsSayWhatIsWrong(t *testing.T) {
 		"stallAfter: 0s":                          "stallAfter: Invalid value",
 		"defaultImage: ''":                        "defaultImage: Required value",
 		"topologyLevels: [{name: Rack}]":          "topologyLevels[0].name: Invalid value",
+		"topologyLevels: [{name: rail}]":          "topologyLevels[0].labels: Required value",
 		"topologyLevels: [{name: r, labels: []}]": "topologyLevels[0].labels: Required value",
 		"leaderElection: {enabled: true, renewDeadline: 9s}":               "leaseDuration > renewDeadline",
 		"topologyLevels: [{name: r, labels: [a]}, {name: r, labels: [b]}]": "topologyLevels[1].name: Duplicate value",

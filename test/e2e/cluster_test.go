@@ -85,7 +85,11 @@ func sharedCluster(t *testing.T) *cluster {
 			shared.err = err
 			return
 		}
-		shared.cluster, shared.stop, shared.err = start(binary, dir, "--nodes=64", "--manager-arg=--bind-timeout=2s")
+		var stop func() error
+		shared.cluster, stop, shared.err = start(binary, dir, "--nodes=64", "--manager-arg=--bind-timeout=2s")
+		if shared.err == nil {
+			shared.stop = func() error { return errors.Join(stop(), os.RemoveAll(dir)) }
+		}
 	})
 	if shared.err != nil {
 		t.Fatal(shared.err)

@@ -52,7 +52,7 @@ func startJudge(c *cluster) (*judge, error) {
 	for i := range pods.Items {
 		j.see(watch.Added, &pods.Items[i])
 	}
-	w, err := c.Watch(ctx, &corev1.PodList{}, &client.ListOptions{Raw: listFrom(pods.ResourceVersion)})
+	w, err := c.follow(ctx, &corev1.PodList{}, pods.ResourceVersion)
 	if err != nil {
 		cancel()
 		return nil, err
@@ -115,7 +115,11 @@ func (j *judge) stop() error {
 // watchJobs counts the Jobs that are ever made for each attempt of each workload.
 func watchJobs(t *testing.T, c *cluster, namespace string) jobsMade {
 	t.Helper()
-	w, err := c.Watch(t.Context(), &batchv1.JobList{}, client.InNamespace(namespace))
+	var none batchv1.JobList
+	if err := c.List(t.Context(), &none, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	w, err := c.follow(t.Context(), &batchv1.JobList{}, none.ResourceVersion, client.InNamespace(namespace))
 	if err != nil {
 		t.Fatal(err)
 	}

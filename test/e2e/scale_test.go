@@ -99,7 +99,11 @@ type boundTimes struct {
 
 func (c *cluster) watchBound(t *testing.T, ns string) *boundTimes {
 	t.Helper()
-	w, err := c.Watch(t.Context(), &gpuv1alpha1.GPUWorkloadList{}, client.InNamespace(ns))
+	var none gpuv1alpha1.GPUWorkloadList
+	if err := c.List(t.Context(), &none, client.InNamespace(ns)); err != nil {
+		t.Fatal(err)
+	}
+	w, err := c.follow(t.Context(), &gpuv1alpha1.GPUWorkloadList{}, none.ResourceVersion, client.InNamespace(ns))
 	if err != nil {
 		t.Fatal(err)
 	}

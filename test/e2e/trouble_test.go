@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -29,7 +30,7 @@ func TestBadSpecsSayWhatToChangeAndRunOnceChanged(t *testing.T) {
 		spoil, mend                   func(*gpuv1alpha1.GPUWorkload)
 	}{
 		{
-			"strategy", gpuv1alpha1.ConditionAccepted, "InvalidSpec", "registered are costOptimized, leastLoaded, random",
+			"strategy", gpuv1alpha1.ConditionAccepted, "InvalidSpec", "registered are ",
 			func(w *gpuv1alpha1.GPUWorkload) { w.Spec.SchedulingStrategy = "best" },
 			func(w *gpuv1alpha1.GPUWorkload) { w.Spec.SchedulingStrategy = "random" },
 		},
@@ -155,6 +156,64 @@ func TestJobDeletedBySomebodyElseIsMadeAnew(t *testing.T) {
 	}
 }
 
+// A gang that its Job cannot make whole never starts in part, and does not keep its GPUs for
+// ever.
+func TestGangThatCannotBeWholeStartsNoPod(t *testing.T) {
+	t.Parallel()
+	c := sharedCluster(t)
+	ns := c.namespace(t)
+	selector, _ := c.nodes(t, 2)
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "one"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"pods": quantity("1")}},
+	}
+	if err := c.Create(t.Context(), quota); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() error {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(quota), quota); err != nil {
+			return err
+		}
+		if len(quota.Status.Hard) == 0 {
+			return errors.New("the quota is not in force yet")
+		}
+		return nil
+	})
+	w := c.submit(t, gpuWorkload(ns, "torn", 2, 8, runFor("100ms"), onNodes(selector)))
+	c.untilReason(t, w, gpuv1alpha1.ConditionPlanned, "PodsNotCreated")
+	if !strings.Contains(w.Status.Message, "made only 1 of 2 pods within 20s: look for a quota") || w.Status.NextRetryTime == nil {
+		t.Errorf("%s, next retry %v", w.Status.Message, w.Status.NextRetryTime)
+	}
+	for _, pod := range c.pods(t, w) {
+		if pod.Spec.NodeName != "" {
+			t.Errorf("%s was bound alone", pod.Name)
+		}
+	}
+	// Its GPUs are free for others.
+	other := c.submit(t, gpuWorkload(c.namespace(t), "other", 2, 8, runFor("100ms"), onNodes(selector)))
+	c.untilPhase(t, other, gpuv1alpha1.PhaseSucceeded)
+	// Suspending and resuming tries again at once.
+	if err := c.Delete(t.Context(), quota); err != nil {
+		t.Fatal(err)
+	}
+	c.edit(t, w, func(w *gpuv1alpha1.GPUWorkload) { w.Spec.Suspend = true })
+	c.untilReason(t, w, gpuv1alpha1.ConditionSuspended, "Suspended")
+	c.edit(t, w, func(w *gpuv1alpha1.GPUWorkload) { w.Spec.Suspend = false })
+	c.untilPhase(t, w, gpuv1alpha1.PhaseSucceeded)
+	if w.Status.RetryCount != 0 {
+		t.Errorf("%d retries: nothing had failed", w.Status.RetryCount)
+	}
+}
+
+func TestSchedulerThatDoesNotRunIsNamed(t *testing.T) {
+	t.Parallel()
+	c := sharedCluster(t)
+	w := c.submit(t, gpuWorkload(c.namespace(t), "ignored", 1, 1, func(w *gpuv1alpha1.GPUWorkload) { w.Spec.SchedulerName = "nobody" }))
+	c.until(t, w, "waiting for its scheduler", func(w *gpuv1alpha1.GPUWorkload) bool {
+		return strings.Contains(w.Status.Message, `scheduler "nobody" has not looked at the others`)
+	})
+}
+
 // A workload that waits starts when a node that it can use appears or comes back.
 func TestNodesWakeTheWaiting(t *testing.T) {
 	t.Parallel()
@@ -267,13 +326,13 @@ func TestForeignJobIsNotTaken(t *testing.T) {
 	t.Parallel()
 	c := sharedCluster(t)
 	ns := c.namespace(t)
-	w := gpuWorkload(ns, "squatted", 1, 1, runFor("100ms"), func(w *gpuv1alpha1.GPUWorkload) { w.Spec.Suspend = true })
+	w := gpuWorkload(ns, "squatted", 1, 1, runFor("5s"), func(w *gpuv1alpha1.GPUWorkload) { w.Spec.Suspend = true })
 	c.submit(t, w)
 	c.untilReason(t, w, gpuv1alpha1.ConditionSuspended, "Suspended")
 	// The name is known once the UID is: another workload's Job shows the pattern, so take it
 	// from a first attempt, then squat on the second's.
 	c.edit(t, w, func(w *gpuv1alpha1.GPUWorkload) { w.Spec.Suspend = false })
-	c.until(t, w, "planned", func(w *gpuv1alpha1.GPUWorkload) bool { return w.Status.JobName != "" })
+	c.until(t, w, "with a Job", func(w *gpuv1alpha1.GPUWorkload) bool { return w.Status.JobUID != "" })
 	squatted := strings.TrimSuffix(w.Status.JobName, "-0") + "-1"
 	job := c.jobs(t, w)
 	foreign := job[0].DeepCopy()

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	watchtools "k8s.io/client-go/tools/watch"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -77,9 +78,7 @@ func (c *cluster) until(t *testing.T, w *gpuv1alpha1.GPUWorkload, what string, w
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), settleWithin)
 	defer cancel()
-	options := &client.ListOptions{Namespace: w.Namespace, Raw: listFrom(w.ResourceVersion)}
-	client.MatchingFields{"metadata.name": w.Name}.ApplyToList(options)
-	changes, err := c.Watch(ctx, &gpuv1alpha1.GPUWorkloadList{}, options)
+	changes, err := c.follow(ctx, &gpuv1alpha1.GPUWorkloadList{}, w.ResourceVersion, client.InNamespace(w.Namespace), client.MatchingFields{"metadata.name": w.Name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,9 +150,18 @@ func (c *cluster) untilEvent(t *testing.T, w *gpuv1alpha1.GPUWorkload, reason st
 	})
 }
 
-// listFrom continues a watch where a read ended.
-func listFrom(resourceVersion string) *metav1.ListOptions {
-	return &metav1.ListOptions{ResourceVersion: resourceVersion}
+// follow watches from a resource version on, and goes on where it was when the API server ends
+// the watch, as it does with watchers that are slow.
+func (c *cluster) follow(ctx context.Context, list client.ObjectList, resourceVersion string, opts ...client.ListOption) (watch.Interface, error) {
+	return watchtools.NewRetryWatcherWithContext(ctx, resourceVersion, watchFunc(func(ctx context.Context, raw metav1.ListOptions) (watch.Interface, error) {
+		return c.Watch(ctx, list, append(opts, &client.ListOptions{Raw: &raw})...)
+	}))
+}
+
+type watchFunc func(context.Context, metav1.ListOptions) (watch.Interface, error)
+
+func (f watchFunc) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return f(ctx, options)
 }
 
 func quantity(s string) resource.Quantity { return resource.MustParse(s) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -62,4 +63,13 @@ func executable() (string, error) {
 		return "", fmt.Errorf("finding this executable: %w", err)
 	}
 	return path, nil
+}
+
+// program is how to call this program again: by its name, or through go run, whose binaries
+// have names that nobody wants to type.
+func program() string {
+	if strings.Contains(os.Args[0], "go-build") {
+		return "go run ./cmd/sandbox"
+	}
+	return os.Args[0]
 }

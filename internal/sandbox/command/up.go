@@ -52,7 +52,7 @@ func up() *cobra.Command {
 			return err
 		}
 		config.DefaultDir = !cmd.Flags().Changed("dir")
-		config.Program = os.Args[0]
+		config.Program = program()
 		if config.Executable, err = executable(); err != nil {
 			return err
 		}
