@@ -279,6 +279,33 @@ func TestWaitingWorkloadsAreWokenByPriority(t *testing.T) {
 	}
 }
 
+// News that comes while a worker looks at a workload wakes it again; news that comes while it
+// stands in the queue does not.
+func TestNoWakeUpIsLost(t *testing.T) {
+	w, key := newWaker(func(int) {}), types.NamespacedName{Name: "w"}
+	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
+	defer q.ShutDown()
+	w.queue = q
+	w.wait(key, 10)
+	w.wake()
+	w.wake()
+	req, _ := q.Get()
+	w.look(key)
+	w.wake() // room appears after the worker has looked for it
+	w.looked(key)
+	w.wait(key, 10)
+	q.Done(req)
+	if again, _ := q.Get(); again != req {
+		t.Errorf("got %v", again)
+	}
+	q.Done(req)
+	w.look(key)
+	w.looked(key)
+	if q.Len() != 0 {
+		t.Errorf("%d left in the queue: it was woken twice and came three times", q.Len())
+	}
+}
+
 func TestAvoidedNodesAreForgottenInTime(t *testing.T) {
 	a, now := newAvoidList(), time.Now()
 	a.add("w", "n1", now.Add(time.Minute))

@@ -64,6 +64,9 @@ func (r *Reconciler) plan(ctx context.Context, p *pass) (bool, error) {
 // ask puts a question about the workload to the engine.
 func (r *Reconciler) ask(p *pass, ask state.Ask) (placement.Decision, map[int32]string, error) {
 	ask.Avoid = r.avoid.nodes(p.workload.UID, p.now)
+	// It waits from before the question is put: room that appears while the answer is on its
+	// way must wake it. The end of the pass takes it off again if it need not wait.
+	r.waker.wait(client.ObjectKeyFromObject(p.workload), priorityOf(p.workload))
 	start := r.clock.Now()
 	d, nodeOf, err := r.state.Plan(p.workload, podOf(p.workload, p.template), ask)
 	outcome := "feasible"

@@ -81,6 +81,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	start := r.clock.Now()
+	r.waker.look(req.NamespacedName)
 	result, err := r.reconcile(ctx, req, start)
 	r.waker.looked(req.NamespacedName)
 	outcome := telemetry.ResultSuccess

@@ -44,12 +44,13 @@ type waker struct {
 	due map[int]int
 }
 
-// waiting is one workload that waits: its priority, when its message was last written, and
-// whether it was woken and not yet looked at.
+// waiting is one workload that waits: its priority, when its message was last written, whether
+// it was woken and not yet looked at, and whether it stands in the queue for that. The last two
+// differ while a worker is at it: news that comes then must put it into the queue again.
 type waiting struct {
-	priority int
-	told     time.Time
-	due      bool
+	priority    int
+	told        time.Time
+	due, queued bool
 }
 
 func newWaker(report func(waiting int)) *waker {
@@ -123,12 +124,27 @@ func (w *waker) wake() {
 		return
 	}
 	for key, e := range w.waiting {
+		// With thousands waiting, news by the hundred must not cost a queue operation each.
+		if e.queued {
+			continue
+		}
+		e.queued = true
 		if !e.due {
 			e.due = true
 			w.due[e.priority]++
-			w.waiting[key] = e
 		}
+		w.waiting[key] = e
 		enqueue(w.queue, ctrl.Request{NamespacedName: key}, e.priority, debounce)
+	}
+}
+
+// look notes that a worker begins to look at a workload.
+func (w *waker) look(key types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if e, ok := w.waiting[key]; ok {
+		e.queued = false
+		w.waiting[key] = e
 	}
 }
 
