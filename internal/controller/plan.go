@@ -135,13 +135,21 @@ func (r *Reconciler) outlived(ctx context.Context, p *pass) (wait bool, err erro
 			return true, err
 		}
 	}
-	p.enter(gpuv1alpha1.PhasePending, "waiting for %s of the previous attempt to end", pods(left))
+	p.status().Message = fmt.Sprintf("waiting for %s of the previous attempt to end", pods(left))
+	if !p.planned() {
+		p.status().Phase = gpuv1alpha1.PhasePending
+	}
 	return true, nil
 }
 
 // makeJob creates the Job of the planned attempt.
 func (r *Reconciler) makeJob(ctx context.Context, p *pass) (bool, error) {
 	if p.job == nil {
+		// Its own Job may have been deleted before its UID was written down: pods of that one
+		// may still run, and two pods of one rank must not.
+		if wait, err := r.outlived(ctx, p); wait || err != nil {
+			return true, err
+		}
 		job := buildJob(p.workload, p.template, p.status().Pods.Desired)
 		err := r.client.Create(ctx, job)
 		switch {
