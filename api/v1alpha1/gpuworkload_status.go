@@ -74,8 +74,7 @@ type GPUWorkloadStatus struct {
 	// the Job is made, so that a controller that stops in between finds its own
 	// promise again.
 	// +optional
-	// +listType=map
-	// +listMapKey=node
+	// +listType=atomic
 	Placement []NodePlacement `json:"placement,omitempty"`
 
 	// Pods counts the pods of the current attempt.

@@ -286,7 +286,7 @@ type GPURequirements struct {
 	// MinMemory is the least memory of each GPU, for example 40Gi. From 1Mi to
 	// 1Pi.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Pi')) <= 0",message="gpu.minMemory must be from 1Mi to 1Pi: write it with its unit, for example 40Gi"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9]{1,19}([.][0-9]{1,9})?(m|k|M|G|T|P|[KMGTP]i|[eE][0-9]{1,2})?$') && quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Pi')) <= 0",message="gpu.minMemory must be from 1Mi to 1Pi: write it with its unit, for example 40Gi"
 	MinMemory *resource.Quantity `json:"minMemory,omitempty"`
 
 	// Milli asks for a share of one GPU, in thousandths, on a node that shares

@@ -33,6 +33,4 @@ const (
 	SharedResourceName = "nvidia.com/gpu.shared"
 	// DefaultStrategy places a workload that names no strategy.
 	DefaultStrategy = "leastLoaded"
-	// DefaultTopologyLevelHost is the name of the innermost level: one machine.
-	DefaultTopologyLevelHost = "host"
 )

@@ -46,7 +46,7 @@ func (p *planner) best(level, least int) (domainView, bool) {
 // liked returns how many of the first size pods would go to nodes that the strategy marks as
 // preferred; strategies without such nodes like all domains the same.
 func (p *planner) liked(d cluster.Domain, size int) int {
-	s, ok := p.strategy.(interface{ Prefers(*cluster.Node) bool })
+	s, ok := p.strategy.(NodePreferrer)
 	if !ok {
 		return 0
 	}

@@ -28,6 +28,7 @@ const (
 	Tainted
 	NotSelected
 	NoSuchGPU
+	NoSuchResource
 	WrongProduct
 	WrongArchitecture
 	MemoryTooSmall

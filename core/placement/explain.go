@@ -26,6 +26,9 @@ func (p *planner) explain() Explanation {
 	}
 	empty := p.emptySums()
 	for _, d := range p.snapshot.Domains(r.Topology.Required) {
+		if !p.holdsKept(d) {
+			continue
+		}
 		if room := p.room(d); room > why.Room || why.Best == "" {
 			why.Room, why.Best = room, p.snapshot.DomainName(d)
 		}
@@ -59,8 +62,13 @@ func (why *Explanation) refusal(s *cluster.Snapshot, r *Request) string {
 	case level >= 0 && len(s.Domains(level)) == 0:
 		return fmt.Sprintf("no node carries level %q (label %s); levels of this cluster: %s",
 			s.Levels[level].Name, strings.Join(s.Levels[level].Labels, " or "), strings.Join(s.CarriedLevels(), ", "))
+	case len(r.Kept) > 0 && level >= 0:
+		return fmt.Sprintf("room for %d pods is needed in %s %s, where the rest of the gang stays, and there is room for %d",
+			r.least(), s.Levels[level].Name, why.Best, why.Room)
 	case why.Largest == 0 && why.Removed[NoSuchGPU] == why.Nodes:
 		return fmt.Sprintf("no node has %s", r.Pod.GPUResourceName)
+	case r.Pod.Missing != "":
+		return fmt.Sprintf("no node has %s, which the template asks for", r.Pod.Missing)
 	case why.Largest == 0:
 		return fmt.Sprintf("no node has the %s asked for: %s%s", r.Pod.GPUResourceName, why.counts(&r.Pod), products(s, r))
 	case why.Never && why.Largest < r.Pod.GPUs:
@@ -111,6 +119,8 @@ func (r Reason) say(n int, shape *Shape) string {
 		return "not selected by the template's nodeSelector or affinity"
 	case NoSuchGPU:
 		return "without " + shape.GPUResourceName
+	case NoSuchResource:
+		return "without " + shape.Missing
 	case WrongProduct:
 		return "with another product than " + shape.GPU.Product
 	case WrongArchitecture:

@@ -30,8 +30,11 @@ func filter(n *cluster.Node, shape *Shape) Reason {
 
 // filterKind tests what does not change as work comes and goes: the kind of node.
 func filterKind(n *cluster.Node, shape *Shape) Reason {
-	if shape.GPUs > 0 && n.Allocatable.At(shape.GPUResource) == 0 {
+	switch {
+	case shape.GPUs > 0 && n.Allocatable.At(shape.GPUResource) == 0:
 		return NoSuchGPU
+	case shape.Missing != "":
+		return NoSuchResource
 	}
 	if !shape.Selector.Matches(n) {
 		return NotSelected

@@ -34,6 +34,8 @@ type Shape struct {
 	GPUResource     int
 	GPUResourceName string
 	GPUs            int64
+	// Missing is a resource that the pod asks for and no node has; "" if there is none.
+	Missing string
 	// GPU narrows the kind of GPU; zero values do not. MemoryMiB is a minimum.
 	GPU cluster.GPUFacts
 	// Milli is the least share of a GPU, in thousandths, that one replica must be; 0 for none.

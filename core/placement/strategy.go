@@ -18,6 +18,13 @@ type Strategy interface {
 	Score(c Candidate) float64
 }
 
+// NodePreferrer is a Strategy that would rather have a gang in a domain with certain nodes.
+type NodePreferrer interface {
+	Strategy
+	// Prefers tells whether the node is one of them.
+	Prefers(n *cluster.Node) bool
+}
+
 // Candidate is a node that fits, as a Strategy sees it.
 type Candidate struct {
 	// Node is the node as the snapshot has it, before this plan.

@@ -286,14 +286,14 @@ func TestNoWakeUpIsLost(t *testing.T) {
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
 	defer q.ShutDown()
 	w.queue = q
-	w.wait(key, 10)
-	w.wake()
-	w.wake()
+	w.wait(key, 10, false)
+	w.freed()
+	w.freed()
 	req, _ := q.Get()
 	w.look(key)
-	w.wake() // room appears after the worker has looked for it
+	w.freed() // room appears after the worker has looked for it
 	w.looked(key)
-	w.wait(key, 10)
+	w.wait(key, 10, false)
 	q.Done(req)
 	if again, _ := q.Get(); again != req {
 		t.Errorf("got %v", again)
@@ -329,24 +329,37 @@ func TestNobodyIsPlannedBeforeAMoreImportantWorkloadThatWasWoken(t *testing.T) {
 	w := newWaker(func(int) {})
 	w.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
 	low, high := types.NamespacedName{Name: "low"}, types.NamespacedName{Name: "high"}
-	w.wait(low, 10)
-	w.wait(high, 30)
+	w.wait(low, 10, false)
+	w.wait(high, 30, false)
 	if w.outranked(10) {
 		t.Error("outranked although nobody was woken")
 	}
-	w.wake()
-	w.wake()
+	w.freed()
+	w.freed()
 	if !w.outranked(10) || !w.outranked(20) || w.outranked(30) {
 		t.Error("the most important one is due: only it may be planned")
 	}
+	w.look(high)
+	w.freed() // while it is looked at: it stands in the queue again
+	w.looked(high)
+	if !w.outranked(10) {
+		t.Error("news came while it was looked at: it is due still")
+	}
+	w.look(high)
 	w.looked(high)
 	w.looked(high)
 	if w.outranked(10) {
 		t.Error("it was looked at: others may be planned")
 	}
-	w.wake()
+	w.freed()
 	w.done(high)
 	if w.outranked(10) {
 		t.Error("it waits no more: others may be planned")
+	}
+	// What would not fit if nothing ran is in nobody's way, and only a node can help it.
+	w.wait(high, 30, true)
+	w.better()
+	if w.outranked(20) {
+		t.Error("what never fits keeps others from being planned")
 	}
 }

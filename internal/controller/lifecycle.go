@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -46,7 +47,12 @@ func (r *Reconciler) remove(ctx context.Context, p *pass) (bool, error) {
 		}
 		return true, nil
 	}
-	// The cache may be behind; letting go is final, so ask the API server itself.
+	// The cache may be behind, and it shows only Jobs that carry our labels; letting go is
+	// final, so ask the API server itself.
+	if gone, err := r.liveJobsGone(ctx, w); err != nil || !gone {
+		p.lookAgain(500 * time.Millisecond)
+		return true, err
+	}
 	var left corev1.PodList
 	err := r.live.List(ctx, &left, client.InNamespace(w.Namespace),
 		client.MatchingLabels{gpuv1alpha1.WorkloadUIDLabel: string(w.UID)})
@@ -64,6 +70,25 @@ func (r *Reconciler) remove(ctx context.Context, p *pass) (bool, error) {
 		return true, fmt.Errorf("removing the finalizer: %w", err)
 	}
 	return true, errGone
+}
+
+// liveJobsGone deletes what Jobs of the workload the API server still has, and tells whether
+// there were none.
+func (r *Reconciler) liveJobsGone(ctx context.Context, w *gpuv1alpha1.GPUWorkload) (bool, error) {
+	var jobs batchv1.JobList
+	if err := r.live.List(ctx, &jobs, client.InNamespace(w.Namespace)); err != nil {
+		return false, fmt.Errorf("looking for Jobs that are left: %w", err)
+	}
+	gone := true
+	for i := range jobs.Items {
+		if j := &jobs.Items[i]; metav1.IsControlledBy(j, w) {
+			gone = false
+			if err := r.deleteJob(ctx, j); err != nil {
+				return false, err
+			}
+		}
+	}
+	return gone, nil
 }
 
 // protect adds the finalizer.
@@ -147,26 +172,57 @@ func (r *Reconciler) accept(_ context.Context, p *pass) (bool, error) {
 		return true, nil
 	}
 	template, err := podTemplate(p.workload, r.config.DefaultImage)
-	if err != nil {
+	switch {
+	case p.planned() && p.job != nil:
+		// What stands was made from the template as it was. A change is for the next attempt,
+		// and whether it can be carried out is said, but stops nothing.
+		p.template = &p.job.Spec.Template
+		r.judgeSpec(p, err)
+	case err != nil:
+		if p.planned() {
+			p.nextAttempt("InvalidSpec", err.Error())
+		}
 		return r.refuse(p, err)
+	default:
+		p.template = template
 	}
-	p.template = template
+	if p.planned() {
+		nodeOf, err := state.ParsePlacement(p.status().Placement)
+		if err != nil {
+			return true, fmt.Errorf("reading the plan: %w", err)
+		}
+		r.state.Confirm(p.workload, podOf(p.workload, p.template), nodeOf)
+	}
 	return false, nil
 }
 
-// refuse reports an *state.InvalidError; other errors it passes on.
+// judgeSpec says whether the spec can be carried out, without consequences.
+func (r *Reconciler) judgeSpec(p *pass, err error) {
+	if err == nil {
+		p.condition(gpuv1alpha1.ConditionAccepted, metav1.ConditionTrue, "Accepted", "the spec can be carried out")
+		return
+	}
+	if p.is(gpuv1alpha1.ConditionAccepted) {
+		p.warning("InvalidSpec", "Accept", "the next attempt could not start: %s", err.Error())
+	}
+	p.condition(gpuv1alpha1.ConditionAccepted, metav1.ConditionFalse, "InvalidSpec", "the next attempt could not start: "+err.Error())
+}
+
+// refuse reports an *state.InvalidError; other errors it passes on. No plan may stand.
 func (r *Reconciler) refuse(p *pass, err error) (bool, error) {
 	var invalid *state.InvalidError
 	if !errors.As(err, &invalid) {
 		return true, err
 	}
+	// A plan whose write was refused, by the edit that is refused now, is held still.
+	r.release(p)
 	if c := meta.FindStatusCondition(p.status().Conditions, gpuv1alpha1.ConditionAccepted); c == nil || c.Message != invalid.Error() {
 		p.warning("InvalidSpec", "Accept", "%s", invalid.Error())
 		r.metrics.Failed("InvalidSpec")
 	}
 	p.condition(gpuv1alpha1.ConditionAccepted, metav1.ConditionFalse, "InvalidSpec", invalid.Error())
 	p.enter(gpuv1alpha1.PhasePending, "%s", invalid.Error())
-	p.status().JobName = ""
+	p.status().JobName, p.status().NextRetryTime = "", nil
 	return true, nil
 }
 
@@ -195,13 +251,23 @@ func (r *Reconciler) deleteJobs(ctx context.Context, p *pass, keep string) error
 		if j.Name == keep || j.DeletionTimestamp != nil {
 			continue
 		}
-		err := r.client.Delete(ctx, j,
-			client.Preconditions{UID: &j.UID},
-			client.PropagationPolicy(metav1.DeletePropagationBackground))
-		// A conflict means that another Job has the name by now: ours is gone.
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return fmt.Errorf("deleting Job %s: %w", j.Name, err)
+		if err := r.deleteJob(ctx, j); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func (r *Reconciler) deleteJob(ctx context.Context, j *batchv1.Job) error {
+	if j.DeletionTimestamp != nil {
+		return nil
+	}
+	err := r.client.Delete(ctx, j,
+		client.Preconditions{UID: &j.UID},
+		client.PropagationPolicy(metav1.DeletePropagationBackground))
+	// A conflict means that another Job has the name by now: ours is gone.
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("deleting Job %s: %w", j.Name, err)
 	}
 	return nil
 }

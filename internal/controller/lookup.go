@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/cpuset"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -85,6 +86,23 @@ func ending(j *batchv1.Job) bool {
 		}
 	}
 	return false
+}
+
+// completed returns the ranks that have succeeded.
+func completed(j *batchv1.Job) map[int32]struct{} {
+	ranks := make(map[int32]struct{})
+	if j == nil {
+		return ranks
+	}
+	// What cannot be read, the Job controller did not write; the pods then tell.
+	set, err := cpuset.Parse(j.Status.CompletedIndexes)
+	if err != nil {
+		return ranks
+	}
+	for _, rank := range set.UnsortedList() {
+		ranks[int32(rank)] = struct{}{}
+	}
+	return ranks
 }
 
 // jobEnd tells how a Job ended: "" while it has not.

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/internal/state"
@@ -20,7 +21,9 @@ func (r *Reconciler) observe(_ context.Context, p *pass) (bool, error) {
 	r.countPods(p)
 	s := p.status()
 	if p.workload.Spec.RestartPolicy == gpuv1alpha1.RestartMember {
-		s.RetryCount = max(s.RetryCount, min(p.job.Status.Failed, maxRetries(p.workload)))
+		// The Job's own limit is what was left when it was made.
+		before := maxRetries(p.workload) - ptr.Deref(p.job.Spec.BackoffLimit, 0)
+		s.RetryCount = max(s.RetryCount, min(before+p.job.Status.Failed, maxRetries(p.workload)))
 	}
 	switch {
 	case ending(p.job) || s.Pods.Failed > 0 && p.workload.Spec.RestartPolicy == gpuv1alpha1.RestartGang:
@@ -114,6 +117,12 @@ func (r *Reconciler) countPods(p *pass) {
 		at.bound = at.bound || pod.Spec.NodeName != ""
 		at.running = at.running || pod.Status.Phase == corev1.PodRunning
 		at.succeeded = at.succeeded || pod.Status.Phase == corev1.PodSucceeded
+		ranks[rank] = at
+	}
+	// The pod of a rank that succeeded may be gone; the Job remembers.
+	for rank := range completed(p.job) {
+		at := ranks[rank]
+		at.succeeded = true
 		ranks[rank] = at
 	}
 	counts := gpuv1alpha1.PodCounts{Desired: p.status().Pods.Desired, Failed: failed}

@@ -33,6 +33,8 @@ type pass struct {
 	// workload waits for room.
 	after time.Duration
 	waits bool
+	// never says that it waits although it would not fit if nothing ran.
+	never bool
 	// tell says that the status is worth writing although the pass ends in an error.
 	tell bool
 }

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -31,7 +32,7 @@ func (r *Reconciler) plan(ctx context.Context, p *pass) (bool, error) {
 	}
 	if r.waker.outranked(priorityOf(p.workload)) {
 		p.waits = true
-		p.lookAgain(debounce)
+		p.lookAgain(5 * debounce)
 		return true, nil
 	}
 	d, nodeOf, err := r.ask(p, state.Ask{Attempt: s.Attempt})
@@ -66,7 +67,7 @@ func (r *Reconciler) ask(p *pass, ask state.Ask) (placement.Decision, map[int32]
 	ask.Avoid = r.avoid.nodes(p.workload.UID, p.now)
 	// It waits from before the question is put: room that appears while the answer is on its
 	// way must wake it. The end of the pass takes it off again if it need not wait.
-	r.waker.wait(client.ObjectKeyFromObject(p.workload), priorityOf(p.workload))
+	r.waker.wait(client.ObjectKeyFromObject(p.workload), priorityOf(p.workload), false)
 	start := r.clock.Now()
 	d, nodeOf, err := r.state.Plan(p.workload, podOf(p.workload, p.template), ask)
 	outcome := "feasible"
@@ -90,7 +91,7 @@ func (r *Reconciler) wait(p *pass, d *placement.Decision) {
 		reason = "NeverFits"
 	}
 	old := meta.FindStatusCondition(p.status().Conditions, gpuv1alpha1.ConditionPlanned)
-	p.waits = true
+	p.waits, p.never = true, d.Why.Never
 	if old != nil && old.Reason == reason && old.ObservedGeneration == p.workload.Generation {
 		// Numbers in the sentence change with every pod that comes or goes. With hundreds of
 		// workloads waiting, writing each change would be most of the load on the API server.
@@ -154,16 +155,19 @@ func (r *Reconciler) makeJob(ctx context.Context, p *pass) (bool, error) {
 		err := r.client.Create(ctx, job)
 		switch {
 		case apierrors.IsAlreadyExists(err):
-			if job, err = r.ownJob(ctx, p); err != nil {
+			if job, err = r.ownJob(ctx, p); err != nil || job == nil {
 				return true, err
 			}
 		case apierrors.IsInvalid(err):
 			r.refuseJob(p, err)
 			return true, nil
+		case apierrors.IsForbidden(err):
+			// A quota or an admission webhook; giveUp ends it if that lasts.
+			p.status().Message = fmt.Sprintf("cannot create Job %s: %v", jobName(p.workload), err)
+			p.lookAgain(jobAgain)
+			return true, nil
 		case err != nil:
-			p.status().Message = fmt.Sprintf("cannot create Job %s: %v", job.Name, err)
-			p.tell = true
-			return true, fmt.Errorf("creating Job %s: %w", job.Name, err)
+			return true, fmt.Errorf("creating Job %s: %w", jobName(p.workload), err)
 		default:
 			r.wrote(p, jobResource(), job.ResourceVersion)
 		}
@@ -174,7 +178,10 @@ func (r *Reconciler) makeJob(ctx context.Context, p *pass) (bool, error) {
 	return false, nil
 }
 
-// ownJob returns the Job that has our Job's name already, if it is ours.
+// jobAgain is the pause before another try to create a Job that is not let in.
+const jobAgain = 10 * time.Second
+
+// ownJob returns the Job that has our Job's name already if it is ours, else nil.
 func (r *Reconciler) ownJob(ctx context.Context, p *pass) (*batchv1.Job, error) {
 	var job batchv1.Job
 	key := client.ObjectKey{Namespace: p.workload.Namespace, Name: jobName(p.workload)}
@@ -183,12 +190,12 @@ func (r *Reconciler) ownJob(ctx context.Context, p *pass) (*batchv1.Job, error) 
 	}
 	if !metav1.IsControlledBy(&job, p.workload) {
 		message := fmt.Sprintf("Job %s exists and is not this workload's: delete it, so that the workload can have its own", key)
-		p.tell = true
+		p.lookAgain(jobAgain)
 		if p.status().Message != message {
 			p.status().Message = message
 			p.warning("JobNameTaken", "Create", "%s", message)
 		}
-		return nil, fmt.Errorf("creating Job %s: one of that name is owned by somebody else", key)
+		return nil, nil
 	}
 	return &job, nil
 }

@@ -2,8 +2,12 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -24,8 +28,8 @@ const gatesAtOnce = 16
 func (r *Reconciler) openGates(ctx context.Context, p *pass) (bool, error) {
 	g := r.look(p)
 	if g.ranks < int(p.status().Pods.Desired) {
-		// A gang that its Job cannot make whole (a quota, a webhook) must not start in part.
-		return r.incomplete(ctx, p, &g)
+		// A gang that its Job has not made whole (yet, or for a quota) must not start in part.
+		return false, nil
 	}
 	if len(g.overtaken) > 0 {
 		if g.bound == 0 {
@@ -53,14 +57,14 @@ type gates struct {
 	overtaken []*corev1.Pod
 	// bound is the number of pods that have a node; kept are the nodes of members that stay.
 	bound int
-	kept  []string
+	kept  map[int32]string
 	// ranks is the number of ranks that have a pod, in whatever state.
 	ranks int
 }
 
 func (r *Reconciler) look(p *pass) gates {
-	g := gates{ready: make(map[*corev1.Pod]string)}
-	ranks := make(map[int32]struct{})
+	g := gates{ready: make(map[*corev1.Pod]string), kept: make(map[int32]string)}
+	ranks := completed(p.job)
 	for _, pod := range p.current() {
 		rank, ok := state.Rank(pod)
 		ranks[rank] = struct{}{}
@@ -70,66 +74,91 @@ func (r *Reconciler) look(p *pass) gates {
 		switch {
 		case !ok || state.Finished(pod) || pod.DeletionTimestamp != nil:
 			continue
+		case !slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer):
+			// A withdrawal that stopped halfway. The Job does not count this pod, whatever
+			// becomes of it, and makes another of its rank.
+			g.overtaken = append(g.overtaken, pod)
 		case pod.Spec.NodeName != "":
-			g.kept = append(g.kept, pod.Spec.NodeName)
+			g.kept[rank] = pod.Spec.NodeName
 		case slices.ContainsFunc(pod.Spec.SchedulingGates, isOurGate):
 			if node, promised := r.state.Promised(p.workload.UID, p.status().Attempt, rank); promised {
 				g.ready[pod] = node
-				g.kept = append(g.kept, node)
+				g.kept[rank] = node
 			} else {
 				g.lost = append(g.lost, pod)
 			}
 		case r.isOvertaken(p, pod):
 			g.overtaken = append(g.overtaken, pod)
 		default:
-			g.kept = append(g.kept, state.PlannedNode(pod))
+			g.kept[rank] = state.PlannedNode(pod)
 		}
 	}
 	g.ranks = len(ranks)
 	return g
 }
 
-// incompleteFor is how many times as long as a pod may wait for its scheduler a gang may wait
-// for its next pod. Stock controllers make 20 pods a second for all Jobs together, so that
+// giveUpAfter is how many times as long as a pod may wait for its scheduler a plan may stand
+// without any progress. Stock controllers make 20 pods a second for all Jobs together, so that
 // many large gangs at once take minutes.
-const incompleteFor = 10
+const giveUpAfter = 10
 
-// incomplete waits for a Job that has not made all pods of its gang. If for a long time no
-// further one appears, the room goes back to the others and the workload tries again later.
-func (r *Reconciler) incomplete(ctx context.Context, p *pass, g *gates) (bool, error) {
+// giveUp gives the room of a plan back that leads to nothing, whatever the cause: a quota that
+// keeps the Job or its pods from being made, a scheduler that does not run, somebody else's
+// gate. The workload tries again later.
+func (r *Reconciler) giveUp(ctx context.Context, p *pass) (bool, error) {
 	s := p.status()
-	if g.bound > 0 || s.LastScheduleTime == nil {
+	if s.LastScheduleTime == nil || p.is(gpuv1alpha1.ConditionScheduled) {
 		return false, nil
 	}
 	since := s.LastScheduleTime.Time
 	for _, pod := range p.current() {
+		if pod.Spec.NodeName != "" {
+			return false, nil
+		}
 		if pod.CreationTimestamp.After(since) {
 			since = pod.CreationTimestamp.Time
 		}
 	}
-	timeout := incompleteFor * r.config.BindTimeout
+	timeout := giveUpAfter * r.config.BindTimeout
 	if left := since.Add(timeout).Sub(p.now); left > 0 {
 		p.lookAgain(left)
 		return false, nil
 	}
+	if bound, err := r.liveBound(ctx, p); err != nil || bound {
+		return true, errors.Join(err, errStale)
+	}
 	next := metav1.NewTime(p.now.Add(r.config.AvoidFor))
-	message := fmt.Sprintf("Job %s made only %d of %s within %s: look for a quota or an admission webhook (`kubectl get events` tells); trying again at %s",
-		s.JobName, g.ranks, pods(s.Pods.Desired), timeout, next.UTC().Format(time.RFC3339))
+	message := fmt.Sprintf("gave its GPUs back after %s without progress (%s); trying again at %s", timeout, s.Message, next.UTC().Format(time.RFC3339))
+	if made := len(p.current()); made < int(s.Pods.Desired) && p.job != nil {
+		message = fmt.Sprintf("Job %s made only %d of %s within %s: look for a quota or an admission webhook (`kubectl get events` tells); trying again at %s",
+			s.JobName, made, pods(s.Pods.Desired), timeout, next.UTC().Format(time.RFC3339))
+	}
 	r.release(p)
-	p.nextAttempt("PodsNotCreated", message)
+	p.nextAttempt("NoProgress", message)
 	s.NextRetryTime = &next
 	p.enter(gpuv1alpha1.PhasePending, "%s", message)
-	p.warning("PodsNotCreated", "Create", "%s", message)
+	p.warning("NoProgress", "Withdraw", "%s", message)
 	p.lookAgain(r.config.AvoidFor)
 	return true, r.deleteJobs(ctx, p, "")
 }
 
-// isOvertaken tells whether a planned pod has to be taken back: its node is out of service, its
-// scheduler keeps refusing it, or an earlier withdrawal stopped halfway.
-func (r *Reconciler) isOvertaken(p *pass, pod *corev1.Pod) bool {
-	if !slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer) {
-		return true
+// liveBound asks the API server itself whether a pod of the current Job has a node. What this
+// process remembers may be old, if it was stopped for a while.
+func (r *Reconciler) liveBound(ctx context.Context, p *pass) (bool, error) {
+	var list corev1.PodList
+	err := r.live.List(ctx, &list, client.InNamespace(p.workload.Namespace), client.MatchingLabels{
+		gpuv1alpha1.WorkloadUIDLabel: string(p.workload.UID),
+		gpuv1alpha1.AttemptLabel:     strconv.Itoa(int(p.status().Attempt)),
+	})
+	if err != nil {
+		return false, fmt.Errorf("looking for pods that are bound: %w", err)
 	}
+	return slices.ContainsFunc(list.Items, func(pod corev1.Pod) bool { return ofJob(&pod) && pod.Spec.NodeName != "" }), nil
+}
+
+// isOvertaken tells whether a planned pod has to be taken back: its node is out of service,
+// or its scheduler keeps refusing it.
+func (r *Reconciler) isOvertaken(p *pass, pod *corev1.Pod) bool {
 	node := r.state.Snapshot().Node(state.PlannedNode(pod))
 	if node == nil || !node.Ready || node.Cordoned {
 		return true
@@ -149,6 +178,9 @@ func (r *Reconciler) isOvertaken(p *pass, pod *corev1.Pod) bool {
 
 // restart gives a gang of which no pod is bound yet a new Job on a new plan.
 func (r *Reconciler) restart(ctx context.Context, p *pass, overtaken []*corev1.Pod) error {
+	if bound, err := r.liveBound(ctx, p); err != nil || bound {
+		return errors.Join(err, errStale)
+	}
 	pod := overtaken[0]
 	message := fmt.Sprintf("%s planned but not bound (%s on %s: %s); planning the gang anew",
 		pods(len(overtaken)), pod.Name, state.PlannedNode(pod), refusal(pod))
@@ -185,6 +217,9 @@ func (r *Reconciler) withdraw(ctx context.Context, p *pass, overtaken []*corev1.
 		if err := r.client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting withdrawn pod %s: %w", pod.Name, err)
 		}
+		if rank, ok := state.Rank(pod); ok {
+			r.state.ReleaseRanks(p.workload.UID, []int32{rank})
+		}
 		r.avoid.add(p.workload.UID, node, p.now.Add(r.config.AvoidFor))
 		r.metrics.Withdrawn()
 		p.warning("PlanOvertaken", "Withdraw", "pod %s was not bound on %s (%s); planning it anew", pod.Name, node, refusal(before))
@@ -205,38 +240,76 @@ func (r *Reconciler) replan(ctx context.Context, p *pass, g *gates) error {
 	if len(due) == 0 {
 		return nil
 	}
-	ranks := make([]int32, len(due))
-	for i, pod := range due {
-		ranks[i], _ = state.Rank(pod)
-	}
-	d, nodeOf, err := r.ask(p, state.Ask{Attempt: p.status().Attempt, Ranks: ranks, Kept: g.kept})
-	if err != nil {
-		return fmt.Errorf("planning lost members: %w", err)
-	}
-	if !d.Feasible {
-		p.status().Message = fmt.Sprintf("%d of %s to be replaced: %s", len(due), pods(p.status().Pods.Desired), d.Why.Sentence)
-		p.waits = true
-		return nil
-	}
 	all, err := state.ParsePlacement(p.status().Placement)
 	if err != nil {
 		return fmt.Errorf("reading the plan: %w", err)
 	}
-	for rank, node := range nodeOf {
-		all[rank] = node
+	var found []int32
+	for _, part := range p.bySlice(due, g.kept) {
+		d, nodeOf, err := r.ask(p, part)
+		switch {
+		case err != nil:
+			return fmt.Errorf("planning lost members: %w", err)
+		case !d.Feasible:
+			p.status().Message = fmt.Sprintf("%d of %s to be replaced: %s", len(due), pods(p.status().Pods.Desired), d.Why.Sentence)
+			p.waits = true
+			continue
+		}
+		for rank, node := range nodeOf {
+			all[rank] = node
+			found = append(found, rank)
+		}
+		p.normal("Replanned", "Plan", "%s lost: %s", pods(len(part.Ranks)), d.Why.Sentence)
+	}
+	if len(found) == 0 {
+		return nil
 	}
 	p.place(all)
 	now := metav1.NewTime(p.now)
 	p.status().LastScheduleTime = &now
-	p.normal("Replanned", "Plan", "%s lost: %s", pods(len(due)), d.Why.Sentence)
 	if err := r.writeStatus(ctx, p); err != nil {
-		r.state.ReleaseRanks(p.workload.UID, ranks)
+		r.state.ReleaseRanks(p.workload.UID, found)
 		return err
 	}
-	for i, pod := range due {
-		g.ready[pod] = nodeOf[ranks[i]]
+	for _, pod := range due {
+		if rank, _ := state.Rank(pod); slices.Contains(found, rank) {
+			g.ready[pod] = all[rank]
+		}
 	}
 	return nil
+}
+
+// bySlice divides lost members into questions to the engine: one for each slice, so that every
+// slice stays in one domain.
+func (p *pass) bySlice(due []*corev1.Pod, kept map[int32]string) []state.Ask {
+	size := int32(math.MaxInt32)
+	if t := p.workload.Spec.Topology; t != nil && t.Slice != nil {
+		size = t.Slice.Size
+	}
+	bySlice := make(map[int32]*state.Ask)
+	for _, pod := range due {
+		rank, _ := state.Rank(pod)
+		ask, ok := bySlice[rank/size]
+		if !ok {
+			ask = &state.Ask{Attempt: p.status().Attempt}
+			for other, node := range kept {
+				if other/size == rank/size {
+					ask.Kept = append(ask.Kept, node)
+				}
+			}
+			if ask.InSlice = len(ask.Kept) > 0 && size < math.MaxInt32; !ask.InSlice {
+				ask.Kept = slices.Collect(maps.Values(kept))
+			}
+			bySlice[rank/size] = ask
+		}
+		ask.Ranks = append(ask.Ranks, rank)
+	}
+	asks := make([]state.Ask, 0, len(bySlice))
+	for _, slice := range slices.Sorted(maps.Keys(bySlice)) {
+		slices.Sort(bySlice[slice].Ranks)
+		asks = append(asks, *bySlice[slice])
+	}
+	return asks
 }
 
 // memberDelay returns how long the replacement of a failed member has yet to wait.

@@ -7,7 +7,10 @@ import (
 	"sync"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -82,8 +85,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	start := r.clock.Now()
 	r.waker.look(req.NamespacedName)
+	defer r.waker.looked(req.NamespacedName)
 	result, err := r.reconcile(ctx, req, start)
-	r.waker.looked(req.NamespacedName)
 	outcome := telemetry.ResultSuccess
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -125,21 +128,22 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request, now time.T
 		return ctrl.Result{}, err
 	}
 	err := r.run(ctx, p)
-	if errors.Is(err, errGone) {
-		r.waker.done(req.NamespacedName)
-		r.avoid.forget(workload.UID)
-		r.pacer.forget(workload.UID)
-		return ctrl.Result{}, nil
-	}
 	if err == nil || p.tell {
 		err = errors.Join(err, r.finishPass(ctx, p))
 	}
+	if errors.Is(err, errGone) {
+		r.forget(workload)
+		return ctrl.Result{}, nil
+	}
 	if p.waits {
-		r.waker.wait(req.NamespacedName, priorityOf(workload))
+		r.waker.wait(req.NamespacedName, priorityOf(workload), p.never)
 	} else {
 		r.waker.done(req.NamespacedName)
 	}
-	return ctrl.Result{RequeueAfter: p.after}, err
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: p.after}, nil
 }
 
 // run takes the steps in order until one of them ends the pass.
@@ -153,6 +157,7 @@ func (r *Reconciler) run(ctx context.Context, p *pass) error {
 		r.judge,
 		r.deadline,
 		r.plan,
+		r.giveUp,
 		r.makeJob,
 		r.sweep,
 		r.openGates,
@@ -175,7 +180,8 @@ func (r *Reconciler) finishPass(ctx context.Context, p *pass) error {
 		return err
 	}
 	for _, e := range p.news {
-		r.recorder.Eventf(p.workload, nil, e.kind, e.reason, e.action, "%s", e.note)
+		// The API server refuses longer notes.
+		r.recorder.Eventf(p.workload, nil, e.kind, e.reason, e.action, "%s", e.note[:min(len(e.note), 1024)])
 	}
 	p.news = nil
 	return nil
@@ -189,7 +195,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, p *pass) error {
 	if !p.changed() {
 		return nil
 	}
-	if err := r.client.Status().Update(ctx, p.workload); err != nil {
+	if err := r.client.Status().Update(ctx, p.workload); apierrors.IsNotFound(err) {
+		return errGone
+	} else if err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
 	r.wrote(p, workloadResource(), p.workload.ResourceVersion)
@@ -223,10 +231,20 @@ func (r *Reconciler) wrote(p *pass, resource schema.GroupResource, resourceVersi
 	r.written.WroteAt(key, p.workload.UID, resource, resourceVersion)
 }
 
+// forget drops everything that is remembered of a workload that is gone.
+func (r *Reconciler) forget(w *gpuv1alpha1.GPUWorkload) {
+	if r.state.Release(w.UID) {
+		r.waker.freed()
+	}
+	r.waker.done(types.NamespacedName{Namespace: w.Namespace, Name: w.Name})
+	r.avoid.forget(w.UID)
+	r.pacer.forget(w.UID)
+}
+
 // release gives back what is held for a workload; others may have waited for it.
 func (r *Reconciler) release(p *pass) {
 	if r.state.Release(p.workload.UID) {
-		r.waker.wake()
+		r.waker.freed()
 	}
 }
 
@@ -251,10 +269,20 @@ func (r *Reconciler) restore(ctx context.Context) error {
 		if err != nil {
 			continue
 		}
-		if t, err := podTemplate(w, r.config.DefaultImage); err == nil {
-			r.state.Restore(w, podOf(w, t), nodeOf)
+		if t, err := r.standingTemplate(ctx, w); err == nil {
+			r.state.Confirm(w, podOf(w, t), nodeOf)
 		}
 	}
 	r.restored = true
 	return nil
+}
+
+// standingTemplate is the pod of the Job that stands, or the one that the spec asks for.
+func (r *Reconciler) standingTemplate(ctx context.Context, w *gpuv1alpha1.GPUWorkload) (*corev1.PodTemplateSpec, error) {
+	var job batchv1.Job
+	err := r.client.Get(ctx, types.NamespacedName{Namespace: w.Namespace, Name: w.Status.JobName}, &job)
+	if err == nil && metav1.IsControlledBy(&job, w) {
+		return &job.Spec.Template, nil
+	}
+	return podTemplate(w, r.config.DefaultImage)
 }

@@ -58,7 +58,18 @@ func (r *Reconciler) jobLost(ctx context.Context, p *pass) (bool, error) {
 		return true, fmt.Errorf("looking for Job %s: %w", name, err)
 	}
 	if err == nil && live.UID == p.status().JobUID && live.DeletionTimestamp == nil {
-		return true, errStale
+		if live.Labels[gpuv1alpha1.WorkloadUIDLabel] == string(p.workload.UID) && attemptOf(&live) == p.status().Attempt {
+			return true, errStale
+		}
+		// Without its labels the Job is out of our sight, and its pods with it.
+		message := fmt.Sprintf("the labels of Job %s were changed: give it %s=%s and %s=%d back, or delete the Job", name.Name,
+			gpuv1alpha1.WorkloadUIDLabel, p.workload.UID, gpuv1alpha1.AttemptLabel, p.status().Attempt)
+		if p.status().Message != message {
+			p.warning("JobLabelsChanged", "Read", "%s", message)
+		}
+		p.status().Message = message
+		p.lookAgain(30 * time.Second)
+		return true, nil
 	}
 	const message = "its Job was deleted by somebody else; planning it anew"
 	p.warning("JobDeleted", "Plan", "Job %s was deleted by somebody else; planning anew", name.Name)
@@ -74,7 +85,7 @@ func (r *Reconciler) failed(p *pass, jobMessage string) {
 	why := failure(p.current(), jobMessage)
 	r.countPods(p)
 	if p.workload.Spec.RestartPolicy == gpuv1alpha1.RestartMember {
-		s.RetryCount = min(p.job.Status.Failed, limit)
+		s.RetryCount = limit
 	}
 	if s.RetryCount >= limit {
 		p.fail("RetriesExhausted", fmt.Sprintf("failed after %d retries: %s", s.RetryCount, why))

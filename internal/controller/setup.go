@@ -55,14 +55,14 @@ func Setup(ctx context.Context, mgr ctrl.Manager, parts Parts) (synced func() bo
 	if err := addIndexes(ctx, mgr.GetCache()); err != nil {
 		return nil, err
 	}
-	fed, err := r.state.Feed(ctx, mgr.GetCache(), r.waker.wake)
+	fed, err := r.state.Feed(ctx, mgr.GetCache(), r.waker.freed, r.waker.better)
 	if err != nil {
 		return nil, err
 	}
 	err = ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		WithOptions(controller.Options{MaxConcurrentReconciles: max(parts.Config.Workers, 1)}).
-		Watches(&gpuv1alpha1.GPUWorkload{}, byPriority()).
+		Watches(&gpuv1alpha1.GPUWorkload{}, r.byPriority()).
 		Watches(&batchv1.Job{}, toWorkload()).
 		Watches(&corev1.Pod{}, toWorkload()).
 		WatchesRawSource(source.Func(func(ctx context.Context, q queue) error {
@@ -101,7 +101,7 @@ func ownWrites(ctx context.Context, mgr ctrl.Manager) (consistency.ConsistencySt
 }
 
 // byPriority has workloads looked at in the order of their priority when many come at once.
-func byPriority() handler.EventHandler {
+func (r *Reconciler) byPriority() handler.EventHandler {
 	add := func(obj client.Object, q queue) {
 		w, ok := obj.(*gpuv1alpha1.GPUWorkload)
 		if !ok {
@@ -116,7 +116,13 @@ func byPriority() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { add(e.Object, q) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { add(e.ObjectNew, q) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { add(e.Object, q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			// Somebody may have taken the finalizer away, so that no pass saw it go.
+			if w, ok := e.Object.(*gpuv1alpha1.GPUWorkload); ok {
+				r.forget(w)
+			}
+			add(e.Object, q)
+		},
 	}
 }
 

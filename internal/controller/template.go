@@ -2,7 +2,6 @@ package controller
 
 import (
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,6 +33,9 @@ func podTemplate(w *gpuv1alpha1.GPUWorkload, defaultImage string) (*corev1.PodTe
 		return nil, &state.InvalidError{Field: "spec.template", Problem: "it cannot be read as a pod template: " + problem}
 	}
 	spec := &t.Spec
+	if err := state.CheckAmounts(spec); err != nil {
+		return nil, &state.InvalidError{Field: "spec.template.spec", Problem: err.Error()}
+	}
 	if len(spec.Containers) == 0 {
 		return nil, &state.InvalidError{Field: "spec.template.spec.containers", Problem: "the template has no container: add one, or leave the template out to run the default image"}
 	}
@@ -131,7 +133,7 @@ func buildJob(w *gpuv1alpha1.GPUWorkload, template *corev1.PodTemplateSpec, size
 	// A gang fails as a whole with its first failed pod. Members are replaced by the Job.
 	limit := int32(0)
 	if w.Spec.RestartPolicy == gpuv1alpha1.RestartMember {
-		limit = maxRetries(w)
+		limit = max(0, maxRetries(w)-w.Status.RetryCount)
 	}
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
@@ -155,17 +157,7 @@ func buildJob(w *gpuv1alpha1.GPUWorkload, template *corev1.PodTemplateSpec, size
 	}
 }
 
-// jobName leaves room for the rank that an Indexed Job adds in its pods' host names: 63
-// characters in all.
-func jobName(w *gpuv1alpha1.GPUWorkload) string {
-	h := fnv.New32a()
-	h.Write([]byte(w.UID))
-	prefix := strings.ReplaceAll(w.Name, ".", "-")
-	if len(prefix) > 36 {
-		prefix = prefix[:36]
-	}
-	return fmt.Sprintf("%s-%08x-%d", strings.TrimRight(prefix, "-"), h.Sum32(), w.Status.Attempt)
-}
+func jobName(w *gpuv1alpha1.GPUWorkload) string { return state.JobName(w, w.Status.Attempt) }
 
 func withLabels(labels map[string]string, w *gpuv1alpha1.GPUWorkload) map[string]string {
 	if labels == nil {

@@ -16,8 +16,9 @@ import (
 // Priorities in the queue: news about workloads on their way comes before workloads that
 // wait, and those come in the order of their own priority.
 const (
-	queueProgress = 100
-	queueStep     = 10
+	queueHeartbeat = 1000
+	queueProgress  = 100
+	queueStep      = 10
 )
 
 // heartbeat is the request that shows that the control loop turns.
@@ -51,6 +52,8 @@ type waiting struct {
 	priority    int
 	told        time.Time
 	due, queued bool
+	// never says that it would not fit if nothing ran: only a node can change that.
+	never bool
 }
 
 func newWaker(report func(waiting int)) *waker {
@@ -66,7 +69,7 @@ func (w *waker) start(ctx context.Context, q queue) error {
 		tick := time.NewTicker(heartbeatEvery)
 		defer tick.Stop()
 		for {
-			enqueue(q, heartbeat(), queueProgress, 0)
+			enqueue(q, heartbeat(), queueHeartbeat, 0)
 			select {
 			case <-tick.C:
 			case <-ctx.Done():
@@ -78,12 +81,15 @@ func (w *waker) start(ctx context.Context, q queue) error {
 }
 
 // wait adds a workload to those that wait.
-func (w *waker) wait(key types.NamespacedName, priority int) {
+func (w *waker) wait(key types.NamespacedName, priority int, never bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.settle(key)
 	e := w.waiting[key]
-	e.priority = priority
+	if e.due && e.priority != priority {
+		w.due[e.priority]--
+		w.due[priority]++
+	}
+	e.priority, e.never = priority, never
 	w.waiting[key] = e
 	w.report(len(w.waiting))
 }
@@ -109,27 +115,38 @@ func (w *waker) quiet(key types.NamespacedName, now time.Time) time.Duration {
 func (w *waker) done(key types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, ok := w.waiting[key]; ok {
-		w.settle(key)
+	if e, ok := w.waiting[key]; ok {
+		if e.due {
+			w.due[e.priority]--
+		}
 		delete(w.waiting, key)
 		w.report(len(w.waiting))
 	}
 }
 
-// wake has all that wait looked at again, the most important first.
-func (w *waker) wake() {
+// freed has those looked at again that room can help, the most important first.
+func (w *waker) freed() { w.wake(false) }
+
+// better has all looked at again: a node came or changed.
+func (w *waker) better() { w.wake(true) }
+
+func (w *waker) wake(all bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.queue == nil {
 		return
 	}
 	for key, e := range w.waiting {
+		if e.never && !all {
+			continue
+		}
 		// With thousands waiting, news by the hundred must not cost a queue operation each.
 		if e.queued {
 			continue
 		}
 		e.queued = true
-		if !e.due {
+		// What never fits must not keep the others from being planned.
+		if !e.due && !e.never {
 			e.due = true
 			w.due[e.priority]++
 		}
@@ -169,9 +186,10 @@ func (w *waker) outranked(priority int) bool {
 	return false
 }
 
-// settle takes a workload off those that are due. The caller holds the lock.
+// settle takes a workload off those that are due, unless news put it into the queue again while
+// it was looked at. The caller holds the lock.
 func (w *waker) settle(key types.NamespacedName) {
-	if e, ok := w.waiting[key]; ok && e.due {
+	if e, ok := w.waiting[key]; ok && e.due && !e.queued {
 		e.due = false
 		w.due[e.priority]--
 		w.waiting[key] = e

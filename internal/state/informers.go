@@ -11,13 +11,12 @@ import (
 )
 
 // Feed connects the state to the informers of a cache and returns a function that tells
-// whether everything that was there at the start has been taken in. Changed is called, without
-// any lock held, after news that may help a workload that waits: room was freed or a node got
-// better.
-func (s *State) Feed(ctx context.Context, c cache.Cache, changed func()) (synced func() bool, err error) {
+// whether everything that was there at the start has been taken in. Freed is called, without any
+// lock held, when a pod gave room back, and better when a node came or changed.
+func (s *State) Feed(ctx context.Context, c cache.Cache, freed, better func()) (synced func() bool, err error) {
 	nodes, err := feed(ctx, c, &corev1.Node{}, toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { s.onNode(obj, changed) },
-		UpdateFunc: func(_, obj any) { s.onNode(obj, changed) },
+		AddFunc:    func(obj any) { s.onNode(obj, better) },
+		UpdateFunc: func(_, obj any) { s.onNode(obj, better) },
 		DeleteFunc: func(obj any) {
 			if n, ok := last(obj).(*corev1.Node); ok {
 				s.DropNode(n.Name)
@@ -28,11 +27,11 @@ func (s *State) Feed(ctx context.Context, c cache.Cache, changed func()) (synced
 		return nil, fmt.Errorf("watching nodes: %w", err)
 	}
 	pods, err := feed(ctx, c, &corev1.Pod{}, toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { s.onPod(obj, changed) },
-		UpdateFunc: func(_, obj any) { s.onPod(obj, changed) },
+		AddFunc:    func(obj any) { s.onPod(obj, freed) },
+		UpdateFunc: func(_, obj any) { s.onPod(obj, freed) },
 		DeleteFunc: func(obj any) {
 			if p, ok := last(obj).(*corev1.Pod); ok && s.DropPod(p.UID) {
-				changed()
+				freed()
 			}
 		},
 	})
@@ -50,15 +49,15 @@ func feed(ctx context.Context, c cache.Cache, obj client.Object, h toolscache.Re
 	return informer.AddEventHandler(h)
 }
 
-func (s *State) onNode(obj any, changed func()) {
+func (s *State) onNode(obj any, better func()) {
 	if n, ok := obj.(*corev1.Node); ok && s.SetNode(n) {
-		changed()
+		better()
 	}
 }
 
-func (s *State) onPod(obj any, changed func()) {
+func (s *State) onPod(obj any, freed func()) {
 	if p, ok := obj.(*corev1.Pod); ok && s.SetPod(p) {
-		changed()
+		freed()
 	}
 }
 

@@ -18,10 +18,27 @@ type Ask struct {
 	Attempt int32
 	// Ranks are the members to place; nil is the whole gang.
 	Ranks []int32
-	// Kept are the nodes of members that stay.
-	Kept []string
+	// Kept are the nodes of members that stay; if InSlice, those of the slice that the ranks
+	// belong to, which must join them there.
+	Kept    []string
+	InSlice bool
 	// Avoid are nodes that refused a pod of this workload a short while ago.
 	Avoid []string
+}
+
+// narrow is what the topology asks of members that are replaced.
+func (a *Ask) narrow(t placement.Topology) placement.Topology {
+	if t.SliceLevel >= 0 {
+		if a.InSlice {
+			t.Required = max(t.Required, t.SliceLevel)
+		} else {
+			// The whole slice is replaced: it must be in one domain, wherever that is.
+			t.SliceSize = len(a.Ranks)
+			return t
+		}
+	}
+	t.SliceLevel = placement.AnyLevel
+	return t
 }
 
 // Plan decides where the pods of the workload go and, if there is room, holds it for them, in
@@ -35,8 +52,10 @@ func (s *State) Plan(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask Ask) (plac
 	if _, err := s.strategies.Get(w.Spec.SchedulingStrategy); w.Spec.SchedulingStrategy != "" && err != nil {
 		return placement.Decision{}, nil, &InvalidError{Field: "spec.schedulingStrategy", Problem: err.Error()}
 	}
-	var use cluster.Vector
-	use, s.resources = podUse(pod, s.resources)
+	if err := CheckAmounts(&pod.Spec); err != nil {
+		return placement.Decision{}, nil, &InvalidError{Field: "spec.template.spec", Problem: err.Error()}
+	}
+	use := podUse(pod, s.resources)
 	r, err := request(w, pod, s.levels, s.resources)
 	if err != nil {
 		return placement.Decision{}, nil, err
@@ -44,7 +63,7 @@ func (s *State) Plan(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask Ask) (plac
 	r.Kept, r.Avoid = ask.Kept, ask.Avoid
 	if ask.Ranks != nil {
 		r.Count, r.MinCount = len(ask.Ranks), 0
-		r.Topology.SliceLevel = placement.AnyLevel
+		r.Topology = ask.narrow(r.Topology)
 	}
 	s.release(w.UID, ask.Ranks)
 	d, err := placement.Plan(s.current(), &r, s.strategies)
@@ -59,21 +78,19 @@ func (s *State) Plan(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask Ask) (plac
 		}
 		nodeOf[rank] = node
 	}
-	s.hold(w.UID, ask.Attempt, use, nodeOf)
+	s.hold(w, ask.Attempt, use, nodeOf)
 	return d, nodeOf, nil
 }
 
-// Restore holds again what a plan that was written down promised, unless a hold of the same
-// or a later attempt stands. A controller that starts anew calls it for every workload before
-// it plans any.
-func (s *State) Restore(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, nodeOf map[int32]string) {
+// Confirm makes what is held for a workload agree with the plan in its status, which is the
+// truth: a plan made by an earlier process, or one whose write was thought to have failed, is
+// held from here on. Members whose pods were bound or have ended need no promise.
+func (s *State) Confirm(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, nodeOf map[int32]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if h, ok := s.holds[w.UID]; ok && h.attempt >= w.Status.Attempt {
+	if h, ok := s.holds[w.UID]; ok && h.attempt == w.Status.Attempt && maps.Equal(h.planned, nodeOf) {
 		return
 	}
-	var use cluster.Vector
-	use, s.resources = podUse(pod, s.resources)
 	members := maps.Clone(nodeOf)
 	for _, p := range s.pods {
 		if p.settled && p.member.workload == w.UID && p.member.attempt == w.Status.Attempt {
@@ -81,7 +98,8 @@ func (s *State) Restore(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, nodeOf map[
 		}
 	}
 	s.release(w.UID, nil)
-	s.hold(w.UID, w.Status.Attempt, use, members)
+	s.hold(w, w.Status.Attempt, podUse(pod, s.resources), members)
+	s.holds[w.UID].planned = maps.Clone(nodeOf)
 }
 
 // Promised returns the node that is held for a member whose pod does not hold it yet.
@@ -114,15 +132,21 @@ func (s *State) ReleaseRanks(uid types.UID, ranks []int32) {
 	s.release(uid, ranks)
 }
 
-func (s *State) hold(uid types.UID, attempt int32, pod cluster.Vector, nodeOf map[int32]string) {
-	h, ok := s.holds[uid]
+func (s *State) hold(w *gpuv1alpha1.GPUWorkload, attempt int32, pod cluster.Vector, nodeOf map[int32]string) {
+	h, ok := s.holds[w.UID]
 	if !ok || h.attempt != attempt {
-		s.release(uid, nil)
-		h = &hold{attempt: attempt, pod: pod, members: make(map[int32]string, len(nodeOf))}
-		s.holds[uid] = h
+		s.release(w.UID, nil)
+		h = &hold{
+			attempt: attempt,
+			pod:     pod,
+			members: make(map[int32]string, len(nodeOf)),
+			planned: make(map[int32]string, len(nodeOf)),
+		}
+		s.holds[w.UID] = h
 	}
+	h.job = types.NamespacedName{Namespace: w.Namespace, Name: JobName(w, attempt)}
 	for rank, node := range nodeOf {
-		h.members[rank] = node
+		h.members[rank], h.planned[rank] = node, node
 		s.take(node, h.pod)
 	}
 }
@@ -145,10 +169,10 @@ func (s *State) release(uid types.UID, ranks []int32) {
 	}
 }
 
-// settle ends the hold of one member: its pod holds its own room now, or needs none any more.
+// settle ends the hold of one member: its pod is bound and holds its own room, or has ended.
 func (s *State) settle(m member) {
 	h, ok := s.holds[m.workload]
-	if !ok || h.attempt != m.attempt {
+	if !ok || h.attempt != m.attempt || h.job != m.job {
 		return
 	}
 	if node, held := h.members[m.rank]; held {

@@ -6,6 +6,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	resourcehelper "k8s.io/component-helpers/resource"
 
@@ -13,11 +14,12 @@ import (
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
 )
 
-// member says which rank of which attempt of a workload a pod is.
+// member says which rank of which attempt of a workload a pod is, and by which Job.
 type member struct {
 	workload types.UID
 	attempt  int32
 	rank     int32
+	job      types.NamespacedName
 }
 
 // memberOf reads a pod's labels; the second result is false for pods of nobody.
@@ -28,7 +30,16 @@ func memberOf(pod *corev1.Pod) (member, bool) {
 		return member{}, false
 	}
 	rank, ok := Rank(pod)
-	return member{workload: types.UID(uid), attempt: int32(attempt), rank: rank}, ok
+	owner := metav1.GetControllerOf(pod)
+	if !ok || owner == nil || owner.Kind != "Job" {
+		return member{}, false
+	}
+	return member{
+		workload: types.UID(uid),
+		attempt:  int32(attempt),
+		rank:     rank,
+		job:      types.NamespacedName{Namespace: pod.Namespace, Name: owner.Name},
+	}, true
 }
 
 // Rank returns the completion index of a Job's pod.
@@ -65,43 +76,47 @@ func PlannedNode(pod *corev1.Pod) string {
 	return name
 }
 
-// holdsNode returns the node whose resources the pod holds: the one it is bound to, or the
-// one it is planned for and about to be bound to.
+// holdsNode returns the node whose resources the pod holds: the one it is bound to. A pod that
+// is only planned holds nothing by itself, whatever it says: the promise of its plan does.
 func holdsNode(pod *corev1.Pod) string {
-	switch {
-	case Finished(pod):
-		return ""
-	case pod.Spec.NodeName != "":
-		return pod.Spec.NodeName
-	case pod.DeletionTimestamp != nil, len(pod.Spec.SchedulingGates) > 0:
+	if Finished(pod) {
 		return ""
 	}
-	return PlannedNode(pod)
+	return pod.Spec.NodeName
 }
 
-// podUse is what a pod takes of its node.
-func podUse(pod *corev1.Pod, resources *cluster.Resources) (cluster.Vector, *cluster.Resources) {
-	list := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{UseStatusResources: true})
-	use, resources := translateList(list, resources)
+// podUse is what a pod takes of its node, as far as the table knows the resources: only nodes
+// bring in new ones. A pod whose amounts cannot be reckoned with takes its place and no more.
+func podUse(pod *corev1.Pod, resources *cluster.Resources) cluster.Vector {
+	use := make(cluster.Vector, resources.Len())
+	if sane(pod) {
+		fill(use, resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{UseStatusResources: true}), resources)
+	}
 	use[cluster.Pods] = 1
-	return use, resources
+	return use
 }
 
-// translateList turns a resource list into a vector, growing the table for new names.
+// translateList turns what a node offers into a vector, growing the table for new names.
 func translateList(list corev1.ResourceList, resources *cluster.Resources) (cluster.Vector, *cluster.Resources) {
 	for name := range list {
 		resources = resources.With(string(name))
 	}
 	v := make(cluster.Vector, resources.Len())
+	fill(v, list, resources)
+	return v, resources
+}
+
+func fill(v cluster.Vector, list corev1.ResourceList, resources *cluster.Resources) {
 	for name, q := range list {
-		i := resources.Index(string(name))
-		if i == cluster.CPU {
+		switch i := resources.Index(string(name)); {
+		case i < 0 || !reasonable(&q):
+			continue
+		case i == cluster.CPU:
 			v[i] = q.MilliValue()
-		} else {
+		default:
 			v[i] = q.Value()
 		}
 	}
-	return v, resources
 }
 
 func newQuantity(v int64) *resource.Quantity { return resource.NewQuantity(v, resource.DecimalSI) }

@@ -126,16 +126,14 @@ func (f forgetful) Plan(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask Ask) ma
 	return nodeOf
 }
 
-// boundOnly does not see pods that are planned and not yet bound.
-type boundOnly struct{ whole }
+// hasty ends a promise when the first pod of the gang is seen, before it is bound.
+type hasty struct{ whole }
 
-func (b boundOnly) SetPod(pod *corev1.Pod) bool {
+func (h hasty) SetPod(pod *corev1.Pod) bool {
 	if pod.Spec.NodeName == "" {
-		pod = pod.DeepCopy()
-		pod.Spec.Affinity = nil
-		b.Release(types.UID(pod.Labels[gpuv1alpha1.WorkloadUIDLabel]))
+		h.Release(types.UID(pod.Labels[gpuv1alpha1.WorkloadUIDLabel]))
 	}
-	return b.whole.SetPod(pod)
+	return h.whole.SetPod(pod)
 }
 
 // blind does not see pods at all.
@@ -153,7 +151,7 @@ func (b blind) SetPod(pod *corev1.Pod) bool {
 func TestOversoldPropertyFindsMistakes(t *testing.T) {
 	for name, wrap := range map[string]func(*State) planner{
 		"plans are not held":           func(s *State) planner { return forgetful{whole{s}} },
-		"planned pods are not counted": func(s *State) planner { return boundOnly{whole{s}} },
+		"planned pods are not counted": func(s *State) planner { return hasty{whole{s}} },
 		"bound pods are not counted":   func(s *State) planner { return blind{whole{s}} },
 	} {
 		t.Run(name, func(t *testing.T) {

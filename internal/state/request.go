@@ -37,8 +37,7 @@ func ResourceName(w *gpuv1alpha1.GPUWorkload) string {
 	}
 }
 
-// request translates a workload and the pod it runs into a question to the engine. The
-// resources table must know every resource of the pod.
+// request translates a workload and the pod it runs into a question to the engine.
 func request(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, levels []cluster.Level, resources *cluster.Resources) (placement.Request, error) {
 	topology, err := translateTopology(w.Spec.Topology, levels)
 	if err != nil {
@@ -68,8 +67,15 @@ func shape(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, resources *cluster.Resou
 		GPUResourceName: name,
 		Selector:        translateSelector(pod),
 	}
-	s.Resources, _ = podUse(pod, resources)
-	s.GPUs = s.Resources.At(s.GPUResource)
+	s.Resources = podUse(pod, resources)
+	s.GPUs = int64(max(w.Spec.GPUCount, 1))
+	for _, c := range pod.Spec.Containers {
+		for n := range c.Resources.Requests {
+			if resources.Index(string(n)) < 0 && (s.Missing == "" || string(n) == name) {
+				s.Missing = string(n)
+			}
+		}
+	}
 	for _, t := range pod.Spec.Tolerations {
 		s.Tolerations = append(s.Tolerations, cluster.Toleration{
 			Key:    t.Key,

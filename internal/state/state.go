@@ -37,18 +37,23 @@ type entry struct {
 // podEntry is what a pod holds, and where. Pods of gangs are kept after they have ended, too,
 // so that it is known which ranks need no promise any more.
 type podEntry struct {
+	pod    *corev1.Pod
 	node   string
 	use    cluster.Vector
 	member member
-	// settled says that the pod holds its own room, or has ended.
+	// settled says that the pod was bound, or has ended.
 	settled bool
 }
 
-// hold is what a plan promised to members of a gang that no planned pod holds yet.
+// hold is what a plan promised to members of a gang that are not bound yet.
 type hold struct {
 	attempt int32
+	// job is the Job whose pods the promise is to: labels alone can be anybody's.
+	job     types.NamespacedName
 	pod     cluster.Vector
 	members map[int32]string
+	// planned is the whole plan, with the members that need no promise any more.
+	planned map[int32]string
 }
 
 // New returns an empty State. Levels are the topology levels, outermost first.
@@ -81,7 +86,7 @@ func (s *State) SetNode(n *corev1.Node) (better bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	node, resources := translateNode(n, s.levels, s.resources)
-	s.resources = resources
+	s.learn(resources)
 	e := s.entry(n.Name)
 	old := e.node
 	if old != nil && equalNodes(old, node) {
@@ -112,14 +117,14 @@ func (s *State) SetPod(pod *corev1.Pod) (freed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.pods[pod.UID]
-	next := podEntry{node: holdsNode(pod)}
+	next := podEntry{pod: pod, node: holdsNode(pod), settled: old.settled}
 	m, isMember := memberOf(pod)
 	if isMember {
 		next.member = m
-		next.settled = next.node != "" || Finished(pod)
+		next.settled = old.settled || next.node != "" || Finished(pod)
 	}
 	if next.node != "" {
-		next.use, s.resources = podUse(pod, s.resources)
+		next.use = podUse(pod, s.resources)
 	}
 	// Only the first such news of a pod ends a hold: the next hold of the same rank is for
 	// the pod that replaces this one.
@@ -154,6 +159,25 @@ func (s *State) DropPod(uid types.UID) (freed bool) {
 	}
 	s.give(old.node, old.use)
 	return true
+}
+
+// learn takes in new resource names, and counts anew what pods take that were seen before a
+// node told of the resource. There are a handful of names, all known after the first nodes.
+func (s *State) learn(resources *cluster.Resources) {
+	if resources == s.resources {
+		return
+	}
+	s.resources = resources
+	for uid, e := range s.pods {
+		if e.node == "" {
+			continue
+		}
+		use := podUse(e.pod, resources)
+		s.give(e.node, e.use)
+		s.take(e.node, use)
+		e.use = use
+		s.pods[uid] = e
+	}
 }
 
 // current returns the snapshot of all that was taken in. The caller holds the lock.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
@@ -77,6 +78,13 @@ func pinned(nodes ...string) func(*corev1.Pod) {
 	}
 }
 
+func absurd(cpu string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.Containers[0].Resources.Requests["cpu"] = resource.MustParse(cpu)
+		p.Spec.InitContainers = []corev1.Container{{Name: "i", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("1")}}}}
+	}
+}
+
 func gated(p *corev1.Pod) {
 	p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: gpuv1alpha1.SchedulingGate}}
 }
@@ -89,6 +97,7 @@ func memberPod(w *gpuv1alpha1.GPUWorkload, attempt, rank int32) func(*corev1.Pod
 	return func(p *corev1.Pod) {
 		p.Labels = map[string]string{gpuv1alpha1.WorkloadUIDLabel: string(w.UID), gpuv1alpha1.AttemptLabel: strconv.Itoa(int(attempt))}
 		p.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: strconv.Itoa(int(rank))}
+		p.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: JobName(w, attempt), Controller: ptr.To(true)}}
 	}
 }
 
@@ -114,9 +123,9 @@ func TestPodsHoldTheirNode(t *testing.T) {
 		{"bound and running", gpuPod("p", 3, bound("a"), phase(corev1.PodRunning)), 5},
 		{"succeeded", gpuPod("p", 3, bound("a"), phase(corev1.PodSucceeded)), 8},
 		{"failed", gpuPod("p", 3, bound("a"), phase(corev1.PodFailed)), 8},
-		{"planned, not yet bound", gpuPod("p", 3, pinned("a")), 5},
-		{"every term names the same node", gpuPod("p", 3, pinned("a", "a")), 5},
-		{"may go to one of two nodes", gpuPod("p", 3, pinned("a", "b")), 8},
+		{"says that it is planned here; anybody can", gpuPod("p", 3, pinned("a")), 8},
+		{"asks for more than any machine has", gpuPod("p", 3, bound("a"), absurd("5e1410065407")), 8},
+		{"asks for less than nothing", gpuPod("p", 3, bound("a"), absurd("-4")), 8},
 		{"still gated", gpuPod("p", 3, pinned("a"), gated), 8},
 		{"neither planned nor bound", gpuPod("p", 3), 8},
 		{"on another node", gpuPod("p", 3, bound("b")), 8},
@@ -229,8 +238,17 @@ func TestPlansHoldRoomUntilPodsDo(t *testing.T) {
 		t.Errorf("promised %q %v, %d free", node, ok, free(s, "a"))
 	}
 	s.SetPod(gpuPod("p0", 3, memberPod(w, 4, 0), pinned("a")))
+	if _, ok := s.Promised("w", 4, 0); !ok || free(s, "a") != 2 {
+		t.Errorf("the promise ended before the pod was bound: %d free", free(s, "a"))
+	}
+	// Labels alone can be anybody's.
+	s.SetPod(gpuPod("thief", 1, memberPod(w, 4, 0), bound("b"), func(p *corev1.Pod) { p.Namespace = "elsewhere" }))
+	if _, ok := s.Promised("w", 4, 0); !ok {
+		t.Error("a pod of another namespace used up the promise")
+	}
+	s.SetPod(gpuPod("p0", 3, memberPod(w, 4, 0), pinned("a"), bound("a")))
 	if _, ok := s.Promised("w", 4, 0); ok || free(s, "a") != 2 {
-		t.Errorf("the promise stands beside the pod: %d free", free(s, "a"))
+		t.Errorf("the promise stands beside the bound pod: %d free", free(s, "a"))
 	}
 	s.SetPod(gpuPod("p1", 3, memberPod(w, 4, 1), bound("a"), phase(corev1.PodSucceeded)))
 	if free(s, "a") != 5 {
@@ -287,11 +305,11 @@ func TestRestoredPlansHoldOnlyWhatPodsDoNot(t *testing.T) {
 	s.SetNode(gpuNode("a", 8))
 	s.SetPod(gpuPod("p0", 2, memberPod(w, 1, 0), bound("a")))
 	s.SetPod(gpuPod("p1", 2, memberPod(w, 1, 1), bound("a"), phase(corev1.PodSucceeded)))
-	s.Restore(w, gpuPod("", 2), map[int32]string{0: "a", 1: "a", 2: "a"})
+	s.Confirm(w, gpuPod("", 2), map[int32]string{0: "a", 1: "a", 2: "a"})
 	if got := free(s, "a"); got != 4 {
 		t.Errorf("%d free: one pod holds 2, one promise 2", got)
 	}
-	s.Restore(w, gpuPod("", 2), map[int32]string{0: "a", 1: "a", 2: "a"})
+	s.Confirm(w, gpuPod("", 2), map[int32]string{0: "a", 1: "a", 2: "a"})
 	if got := free(s, "a"); got != 4 {
 		t.Errorf("restored twice: %d free", got)
 	}
@@ -383,5 +401,71 @@ func TestPlacementReadsWhatItWrites(t *testing.T) {
 	}
 	if _, err := ParsePlacement([]gpuv1alpha1.NodePlacement{{Node: "n", Indexes: "1-x"}}); err == nil {
 		t.Error("read ranks out of nonsense")
+	}
+}
+
+func TestStatusIsTheTruthAboutAPlan(t *testing.T) {
+	s := newState(t)
+	s.SetNode(gpuNode("a", 8))
+	s.SetNode(gpuNode("b", 8))
+	w := workload("w", 1, 8)
+	if _, nodeOf, err := s.Plan(w, gpuPod("", 8), Ask{}); err != nil || nodeOf[0] != "a" {
+		t.Fatal(nodeOf, err)
+	}
+	// What was written down says b: an earlier write went through although its answer was lost.
+	s.Confirm(w, gpuPod("", 8), map[int32]string{0: "b"})
+	if node, _ := s.Promised("w", 0, 0); node != "b" || free(s, "a") != 8 || free(s, "b") != 0 {
+		t.Errorf("promised %s, %d and %d free", node, free(s, "a"), free(s, "b"))
+	}
+}
+
+func TestOnlyNodesBringInResources(t *testing.T) {
+	s := newState(t)
+	// Pods may be seen before the first node tells of GPUs.
+	s.SetPod(gpuPod("p", 3, bound("a")))
+	for i := range 100 {
+		s.SetPod(gpuPod(fmt.Sprint(i), 1, bound("a"), func(p *corev1.Pod) {
+			p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceName(fmt.Sprintf("example.com/r%d", i)): resource.MustParse("1")}
+		}))
+	}
+	s.SetNode(gpuNode("a", 8))
+	if got := free(s, "a"); got != 5 {
+		t.Errorf("%d GPUs free", got)
+	}
+	if n := s.Snapshot().Resources.Len(); n != 4 {
+		t.Errorf("%d resources are known, nodes have 4", n)
+	}
+	w := workload("w", 1, 1)
+	pod := gpuPod("", 1)
+	pod.Spec.Containers[0].Resources.Requests["example.com/hca"] = resource.MustParse("1")
+	if d, _, err := s.Plan(w, pod, Ask{}); err != nil || d.Feasible || !strings.Contains(d.Why.Sentence, "no node has example.com/hca") {
+		t.Error(d.Why.Sentence, err)
+	}
+}
+
+func TestAbsurdAmountsAreRefusedAtOnce(t *testing.T) {
+	s := newState(t)
+	s.SetNode(gpuNode("a", 8))
+	for _, cpu := range []string{"5e1410065407", "-1", "9e18"} {
+		_, _, err := s.Plan(workload("w", 1, 1), gpuPod("", 1, absurd(cpu)), Ask{})
+		var invalid *InvalidError
+		if !errors.As(err, &invalid) || !strings.Contains(invalid.Problem, "containers[c].resources asks for an amount of cpu that no machine has") {
+			t.Errorf("cpu %s: %v", cpu, err)
+		}
+	}
+}
+
+func TestReplacedMemberStaysInItsSlice(t *testing.T) {
+	s := newState(t)
+	for _, n := range []string{"a1", "a2", "b1", "b2"} {
+		node := gpuNode(n, 8)
+		node.Labels["gpu.warp.dev/leaf"] = n[:1]
+		s.SetNode(node)
+	}
+	w := workload("w", 4, 4)
+	w.Spec.Topology = &gpuv1alpha1.TopologyRequirements{Slice: &gpuv1alpha1.TopologySlice{Size: 2, Level: "leaf"}}
+	_, nodeOf, err := s.Plan(w, gpuPod("", 4), Ask{Ranks: []int32{1}, Kept: []string{"b2"}, InSlice: true})
+	if err != nil || nodeOf[1] == "" || nodeOf[1][:1] != "b" {
+		t.Errorf("%v %v: rank 0 of the slice is in leaf b", nodeOf, err)
 	}
 }

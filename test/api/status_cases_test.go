@@ -45,12 +45,6 @@ func statusCases() []ruleCase {
 			accepted: `{status: {placement: [{node: a, indexes: 0-3}]}}`,
 		},
 		{
-			rule:     `status.placement map by node`,
-			refused:  `{status: {placement: [{node: a, indexes: "0"}, {node: a, indexes: "1"}]}}`,
-			says:     `status.placement[1]: Duplicate value: {"node":"a"}`,
-			accepted: `{status: {placement: [{node: a, indexes: "0"}, {node: b, indexes: "1"}]}}`,
-		},
-		{
 			rule: `status.conditions map by type`,
 			refused: `{status: {conditions: [
 				{type: Planned, status: "True", reason: A, message: a, lastTransitionTime: "2026-01-01T00:00:00Z"},
