@@ -74,6 +74,8 @@ func (why *Explanation) refusal(s *cluster.Snapshot, r *Request) string {
 	case why.Never && why.Largest < r.Pod.GPUs:
 		return fmt.Sprintf("each pod asks for %d %s, but the largest suitable node (%s) has %d: lower gpuCount, or spread over more pods with parallelism",
 			r.Pod.GPUs, r.Pod.GPUResourceName, why.LargestNode, why.Largest)
+	case why.Never && tooLarge(s, r) != "":
+		return tooLarge(s, r)
 	case why.Never:
 		return fmt.Sprintf("%s cannot fit even when nothing else runs: %s could take %d of %d pods; ask for fewer pods, a wider topology level, or add nodes",
 			gang(r), where(s, level), why.RoomEmpty, r.least())
@@ -180,6 +182,34 @@ func where(s *cluster.Snapshot, level int) string {
 		return "the cluster"
 	}
 	return "the largest " + s.Levels[level].Name
+}
+
+// tooLarge names the resource of which a pod asks for more than any suitable node has at all.
+func tooLarge(s *cluster.Snapshot, r *Request) string {
+	for i, want := range r.Pod.Resources {
+		most, where := int64(-1), ""
+		for _, n := range s.Nodes {
+			if have := n.Allocatable.At(i); have > most && filterKind(n, &r.Pod) == Fits {
+				most, where = have, n.Name
+			}
+		}
+		if where != "" && want > most {
+			return fmt.Sprintf("each pod asks for %s of %s, but the largest suitable node (%s) has %s: lower the template's requests",
+				amount(i, want), s.Resources.Name(i), where, amount(i, most))
+		}
+	}
+	return ""
+}
+
+// amount writes an amount of a resource in the unit that people use.
+func amount(resource int, v int64) string {
+	switch resource {
+	case cluster.CPU:
+		return fmt.Sprintf("%g cores", float64(v)/1000)
+	case cluster.Memory:
+		return fmt.Sprintf("%.1f GiB", float64(v)/(1<<30))
+	}
+	return fmt.Sprint(v)
 }
 
 // mostFree says how near the nearest node comes.

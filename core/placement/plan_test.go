@@ -269,6 +269,7 @@ func TestRefusalsSayWhatToChange(t *testing.T) {
 	}{
 		{"no nodes", world(), ask(1, 1), "no nodes"},
 		{"more than any node has", world(nodeSpec{name: "a", gpus: 8}), ask(1, 16), "lower gpuCount, or spread over more pods with parallelism"},
+		{"more CPU than any node has", world(nodeSpec{name: "a", gpus: 8}), ask(1, 1, func(r *Request) { r.Pod.Resources[cluster.CPU] = 5000000 }), "asks for 5000 cores of cpu, but the largest suitable node (a) has 64 cores: lower the template's requests"},
 		{"level nobody carries", world(nodeSpec{name: "a", gpus: 8}), ask(1, 1, func(r *Request) { r.Topology.Required = spine }), `no node carries level "spine" (label spine); levels of this cluster: host`},
 		{"more than the cluster has", world(nodeSpec{name: "a", gpus: 8}), ask(3, 8), "the cluster could take 1 of 3 pods"},
 		{"busy", world(nodeSpec{name: "a", gpus: 8, used: 5}, nodeSpec{name: "b", gpus: 8, used: 6}), ask(1, 4), "most free: 3, on a"},

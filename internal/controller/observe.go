@@ -28,7 +28,7 @@ func (r *Reconciler) observe(_ context.Context, p *pass) (bool, error) {
 	switch {
 	case ending(p.job) || s.Pods.Failed > 0 && p.workload.Spec.RestartPolicy == gpuv1alpha1.RestartGang:
 		// The Job takes the whole gang down; the phase changes when that is done.
-		s.Message = failure(p.current(), "the Job failed") + "; stopping the rest of the gang"
+		s.Message = failure(p.current(), "the Job failed") + stopping
 	case s.Pods.Bound < s.Pods.Desired:
 		r.observeBinding(p)
 	case s.Pods.Running+s.Pods.Succeeded < s.Pods.Desired:
@@ -71,7 +71,7 @@ func (r *Reconciler) observeBinding(p *pass) {
 	case s.Pods.Failed > 0:
 		s.Message = fmt.Sprintf("%s; the Job replaces it (%d of %d retries used)", failure(p.current(), "a pod failed"), s.RetryCount, maxRetries(p.workload))
 	case p.now.Sub(s.LastScheduleTime.Time) > r.config.BindTimeout && unanswered(p.current()) != "":
-		s.Message = fmt.Sprintf("%d of %s bound; scheduler %q has not looked at the others for %s: does it run?",
+		s.Message = fmt.Sprintf("%d of %s bound; scheduler %q has not looked at the rest for %s: does it run?",
 			s.Pods.Bound, pods(s.Pods.Desired), unanswered(p.current()), r.config.BindTimeout)
 	case s.Pods.Bound > 0:
 		s.Message = fmt.Sprintf("%d of %s bound", s.Pods.Bound, pods(s.Pods.Desired))

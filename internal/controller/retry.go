@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -83,12 +84,16 @@ func (r *Reconciler) jobLost(ctx context.Context, p *pass) (bool, error) {
 func (r *Reconciler) failed(p *pass, jobMessage string) {
 	s, limit := p.status(), maxRetries(p.workload)
 	why := failure(p.current(), jobMessage)
+	if said, ok := strings.CutSuffix(p.before.Message, stopping); ok && why == jobMessage {
+		// The pod that failed is gone already; what was said of it while it was there is not.
+		why = said
+	}
 	r.countPods(p)
 	if p.workload.Spec.RestartPolicy == gpuv1alpha1.RestartMember {
 		s.RetryCount = limit
 	}
 	if s.RetryCount >= limit {
-		p.fail("RetriesExhausted", fmt.Sprintf("failed after %d retries: %s", s.RetryCount, why))
+		p.fail("RetriesExhausted", fmt.Sprintf("failed after %s: %s", retries(s.RetryCount), why))
 		return
 	}
 	delay := r.delay(p.workload, s.RetryCount)
@@ -119,7 +124,9 @@ func failure(pods []*corev1.Pod, otherwise string) string {
 		if pod.Status.Phase != corev1.PodFailed {
 			continue
 		}
-		if at := endOf(pod); first == nil || at.Before(when) {
+		// Pods that are being deleted were taken down with the first one, most likely.
+		at, later := endOf(pod), first != nil && pod.DeletionTimestamp != nil && first.DeletionTimestamp == nil
+		if first == nil || !later && (at.Before(when) || first.DeletionTimestamp != nil && pod.DeletionTimestamp == nil) {
 			first, when = pod, at
 		}
 	}
@@ -136,8 +143,26 @@ func failure(pods []*corev1.Pod, otherwise string) string {
 	return text + " failed: " + exitOf(first)
 }
 
+// stopping ends the message of a gang that its Job takes down.
+const stopping = "; stopping the rest of the gang"
+
+func retries(n int32) string {
+	if n == 1 {
+		return "1 retry"
+	}
+	return fmt.Sprintf("%d retries", n)
+}
+
 // exitOf says how the pod's first failed container ended, or what the pod says of itself.
 func exitOf(pod *corev1.Pod) string {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			return fmt.Sprintf("taken off its node (%s: %s)", c.Reason, c.Message)
+		}
+	}
+	if pod.DeletionTimestamp != nil {
+		return "deleted by somebody"
+	}
 	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for _, c := range list {
 			if t := c.State.Terminated; t != nil && t.ExitCode != 0 {

@@ -46,8 +46,8 @@ func translateNode(n *corev1.Node, levels []cluster.Level, resources *cluster.Re
 }
 
 // allocatable is what the node offers to pods: allocatable, for what is missing there
-// capacity, and for NVIDIA GPUs that neither names the label that feature discovery counted
-// them with. The scheduler that binds still has the last word.
+// capacity, and where neither names NVIDIA GPUs in any form the label that feature discovery
+// counted them with. The scheduler that binds still has the last word.
 func allocatable(n *corev1.Node) corev1.ResourceList {
 	list := make(corev1.ResourceList, len(n.Status.Allocatable)+1)
 	for name, q := range n.Status.Capacity {
@@ -56,12 +56,23 @@ func allocatable(n *corev1.Node) corev1.ResourceList {
 	for name, q := range n.Status.Allocatable {
 		list[name] = q
 	}
-	if _, ok := list[resourceGPU]; !ok {
+	if !tellsGPUs(list) {
 		if count := number(n.Labels[labelCount]); count > 0 {
 			list[resourceGPU] = *newQuantity(count)
 		}
 	}
 	return list
+}
+
+// tellsGPUs tells whether the node offers NVIDIA GPUs in any form: whole, shared under another
+// name, or as MIG instances. Then the label's count is not what a pod can ask for.
+func tellsGPUs(list corev1.ResourceList) bool {
+	for name := range list {
+		if strings.HasPrefix(string(name), "nvidia.com/") {
+			return true
+		}
+	}
+	return false
 }
 
 func ready(n *corev1.Node) bool {

@@ -203,6 +203,22 @@ func TestGPUsOfANode(t *testing.T) {
 	}
 }
 
+func TestSharedAndPartitionedNodesOfferNoWholeGPUs(t *testing.T) {
+	for _, name := range []corev1.ResourceName{"nvidia.com/gpu.shared", "nvidia.com/mig-1g.10gb"} {
+		n := gpuNode("a", 0)
+		delete(n.Status.Allocatable, "nvidia.com/gpu")
+		n.Status.Capacity = nil
+		n.Status.Allocatable[name] = resource.MustParse("28")
+		n.Labels["nvidia.com/gpu.count"] = "4"
+		s := newState(t)
+		s.SetNode(n)
+		s.SetNode(gpuNode("other", 1))
+		if got := free(s, "a"); got != 0 {
+			t.Errorf("a node that offers %s: %d whole GPUs", name, got)
+		}
+	}
+}
+
 func TestHeartbeatsChangeNothing(t *testing.T) {
 	s := newState(t)
 	n := gpuNode("a", 8)

@@ -209,7 +209,7 @@ func TestSchedulerThatDoesNotRunIsNamed(t *testing.T) {
 	c := sharedCluster(t)
 	w := c.submit(t, gpuWorkload(c.namespace(t), "ignored", 1, 1, func(w *gpuv1alpha1.GPUWorkload) { w.Spec.SchedulerName = "nobody" }))
 	c.until(t, w, "waiting for its scheduler", func(w *gpuv1alpha1.GPUWorkload) bool {
-		return strings.Contains(w.Status.Message, `scheduler "nobody" has not looked at the others`)
+		return strings.Contains(w.Status.Message, `scheduler "nobody" has not looked at the rest`)
 	})
 }
 

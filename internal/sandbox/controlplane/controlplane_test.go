@@ -119,6 +119,9 @@ func TestNodeLeasesCostFewRequests(t *testing.T) {
 func TestResetLeavesOnlyWhatIsNotTheSandboxs(t *testing.T) {
 	layout := Layout{Dir: t.TempDir()}
 	own, foreign := layout.Data("etcd"), filepath.Join(layout.Dir, "notes.txt")
+	if err := layout.Reset(); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.MkdirAll(own, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -132,6 +135,24 @@ func TestResetLeavesOnlyWhatIsNotTheSandboxs(t *testing.T) {
 		t.Errorf("an earlier run's data is %v", err)
 	}
 	if _, err := os.Stat(foreign); err != nil {
+		t.Error(err)
+	}
+}
+
+// A folder of the user's own, a repository perhaps, is not taken for a sandbox's.
+func TestResetRemovesNothingThatNoSandboxMade(t *testing.T) {
+	layout := Layout{Dir: t.TempDir()}
+	mine := layout.Config("mine.yaml")
+	if err := os.MkdirAll(filepath.Dir(mine), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(mine, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := layout.Reset(); err == nil || !strings.Contains(err.Error(), filepath.Dir(mine)+" is in the way") {
+		t.Error(err)
+	}
+	if _, err := os.Stat(mine); err != nil {
 		t.Error(err)
 	}
 }
