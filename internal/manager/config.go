@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
@@ -136,6 +137,14 @@ func (c *Config) Validate() error {
 	positive("avoidNodeFor", c.AvoidNodeFor)
 	positive("startupTimeout", c.StartupTimeout)
 	positive("stallAfter", c.StallAfter)
+	if c.ClassName != "" {
+		for _, problem := range validation.IsDNS1123Label(c.ClassName) {
+			errs = append(errs, field.Invalid(field.NewPath("className"), c.ClassName, "no workload can have this class: "+problem))
+		}
+	}
+	if c.Client.QPS <= 0 || c.Client.Burst < 1 {
+		errs = append(errs, field.Invalid(field.NewPath("client"), fmt.Sprintf("qps %g, burst %d", c.Client.QPS, c.Client.Burst), "both must be more than 0"))
+	}
 	if c.Workers < 1 {
 		errs = append(errs, field.Invalid(field.NewPath("workers"), c.Workers, "must be at least 1"))
 	}

@@ -48,6 +48,8 @@ func TestBadConfigurationsSayWhatIsWrong(t *testing.T) {
 	for text, says := range map[string]string{
 		"wrokers: 3":                              `unknown field "wrokers"`,
 		"workers: 0":                              "workers: Invalid value: 0: must be at least 1",
+		"className: Bad_Class":                    "className: Invalid value: \"Bad_Class\": no workload can have this class",
+		"client: {qps: -1}":                       "client: Invalid value",
 		"bindTimeout: -1s":                        "bindTimeout: Invalid value",
 		"stallAfter: 0s":                          "stallAfter: Invalid value",
 		"defaultImage: ''":                        "defaultImage: Required value",
