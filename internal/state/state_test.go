@@ -485,3 +485,10 @@ func TestReplacedMemberStaysInItsSlice(t *testing.T) {
 		t.Errorf("%v %v: rank 0 of the slice is in leaf b", nodeOf, err)
 	}
 }
+
+// core may not import the API, so the label's name stands in both.
+func TestCheapNodeLabelIsOne(t *testing.T) {
+	if placement.CheapNodeLabel != gpuv1alpha1.CheapNodeLabel {
+		t.Errorf("core says %s, the API %s", placement.CheapNodeLabel, gpuv1alpha1.CheapNodeLabel)
+	}
+}

@@ -53,6 +53,9 @@ func TestTwoHundredAtOnceOnAThousandNodes(t *testing.T) {
 		return c.allRunning(t.Context(), ns, workloads)
 	})
 	busy := c.scrape(t)
+	if n := busy["warp_gpuworkload_scheduled_total"] - idle["warp_gpuworkload_scheduled_total"]; n != workloads {
+		t.Errorf("warp_gpuworkload_scheduled_total grew by %.0f for %d workloads", n, workloads)
+	}
 
 	var waits []time.Duration
 	var last time.Time
