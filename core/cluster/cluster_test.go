@@ -38,8 +38,8 @@ func TestDomainsAreContiguousAndNamed(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, got[name], nodes)
 		}
 	}
-	if len(got) != len(want) || len(s.Domains(1)) != 3 {
-		t.Errorf("got %v and %d leaves", got, len(s.Domains(1)))
+	if len(got) != len(want) || len(s.Domains(0)) != 2 || len(s.Domains(1)) != 3 {
+		t.Errorf("got %v, %d spines and %d leaves", got, len(s.Domains(0)), len(s.Domains(1)))
 	}
 	if names := s.CarriedLevels(); !slices.Equal(names, []string{"spine", "leaf"}) {
 		t.Errorf("carried levels: %v", names)
