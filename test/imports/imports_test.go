@@ -30,6 +30,11 @@ var rules = []rule{
 		why:   "core decides and never acts: no client, clock, log, goroutine or metric inside",
 	},
 	{
+		path: "core/gpu/...",
+		only: []string{"std"},
+		why:  "it is what is known of GPUs, which even the world as data builds on",
+	},
+	{
 		path: "core/cluster/...",
 		only: []string{"std"},
 		why:  "it is the world as data, which everything else in core builds on",
