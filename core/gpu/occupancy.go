@@ -1,5 +1,10 @@
 package gpu
 
+import (
+	"cmp"
+	"slices"
+)
+
 // tally is what the instances on one GPU take of it. It is small and copied freely.
 type tally struct {
 	slices  uint8 // memory slices, bit i is slice i
@@ -36,7 +41,8 @@ func (g *Geometry) add(t *tally, profile int, slices uint8) {
 	t.count[profile]++
 }
 
-// idle is an existing instance that nobody uses.
+// idle is an existing instance that nobody uses. Those of a GPU are in the order of their
+// profiles, the smallest first, and their starts.
 type idle struct {
 	index   int // in the list of existing instances
 	profile int // -1 if not known
@@ -73,6 +79,11 @@ func (g *Geometry) devices(existing []Instance, usable Mask) []device {
 		} else {
 			d.idle = append(d.idle, idle{index: i, profile: profile, start: x.Start, slices: taken})
 		}
+	}
+	for i := range devices {
+		slices.SortStableFunc(devices[i].idle, func(a, b idle) int {
+			return cmp.Or(cmp.Compare(a.profile, b.profile), cmp.Compare(a.start, b.start))
+		})
 	}
 	return devices
 }

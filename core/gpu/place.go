@@ -42,8 +42,12 @@ func (g *Geometry) Place(existing []Instance, usable Mask, want []string) (got [
 	return p.got, p.reused, true
 }
 
-// wanted returns the profile of each name.
+// wanted returns the profile of each name, false if there is none for one of them, or if they
+// are more than the largest node has slices.
 func (g *Geometry) wanted(want []string) ([]int, bool) {
+	if len(want) > MaxGPUs*maxSlices {
+		return nil, false
+	}
 	wanted := make([]int, len(want))
 	for i, name := range want {
 		if wanted[i] = g.find(name); wanted[i] < 0 {
@@ -127,7 +131,9 @@ func (p *placer) reuseOne(i int) bool {
 func (p *placer) setReused(i int, x idle) {
 	p.got[i] = p.existing[x.index]
 	p.got[i].Used = true
-	p.got[i].Size = p.g.profiles[x.profile].Memory
+	if p.got[i].Size <= 0 {
+		p.got[i].Size = p.g.profiles[x.profile].Memory
+	}
 	p.reused[i] = true
 }
 
@@ -145,7 +151,7 @@ func (p *placer) fill(left []int) bool {
 		best, at, least := -1, 0, 0
 		for d := range p.devices {
 			all := &p.devices[d].all
-			for _, start := range p.starts(profile) {
+			for _, start := range p.g.starts(profile) {
 				if !p.g.fits(all, profile, start) {
 					continue
 				}
@@ -166,9 +172,9 @@ func (p *placer) fill(left []int) bool {
 // starts returns the starts of a profile in the order in which equals are tried: instances of
 // one slice from the high end, all others from the low end, so that the rest stays in one
 // piece.
-func (p *placer) starts(profile int) []int {
-	starts := p.g.profiles[profile].Starts
-	if p.g.profiles[profile].Memory == 1 {
+func (g *Geometry) starts(profile int) []int {
+	starts := g.profiles[profile].Starts
+	if g.profiles[profile].Memory == 1 {
 		starts = slices.Clone(starts)
 		slices.Reverse(starts)
 	}
