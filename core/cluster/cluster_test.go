@@ -10,7 +10,7 @@ func levels() []Level {
 }
 
 func node(name string, labels map[string]string) *Node {
-	return &Node{Name: name, Labels: labels, Path: PathOf(levels(), labels)}
+	return &Node{Machine: &Machine{Name: name, Labels: labels, Path: PathOf(levels(), labels)}}
 }
 
 func TestDomainsAreContiguousAndNamed(t *testing.T) {
@@ -26,7 +26,7 @@ func TestDomainsAreContiguousAndNamed(t *testing.T) {
 	for level := range levels() {
 		for _, d := range s.Domains(level) {
 			name := s.Levels[level].Name + " " + s.DomainName(d)
-			for _, n := range s.Nodes[d.First:d.End] {
+			for _, n := range s.In(d) {
 				got[name] = append(got[name], n.Name)
 			}
 		}
@@ -61,9 +61,9 @@ func TestLevelsAreFoundByNameAndLabel(t *testing.T) {
 func TestNextLeavesTheOldSnapshotAlone(t *testing.T) {
 	a, b := node("a", nil), node("b", nil)
 	old := NewSnapshot(1, levels(), NewResources("gpu"), []*Node{a, b})
-	changed := *b
-	changed.Ready = true
-	next := old.Next(2, old.Resources, []*Node{&changed})
+	machine := *b.Machine
+	machine.Ready = true
+	next := old.Next(2, old.Resources, []*Node{{Machine: &machine}})
 	if old.Node("b").Ready || !next.Node("b").Ready || next.Node("a") != a || next.Generation != 2 {
 		t.Error("Next changed what it must not, or did not change what it must")
 	}
@@ -96,7 +96,7 @@ func TestVectorsOfDifferentLength(t *testing.T) {
 	if v = v.Sub(Vector{2}); !slices.Equal(v, Vector{0, 3, 5}) {
 		t.Errorf("difference %v", v)
 	}
-	n := &Node{Allocatable: Vector{4, 0, 9}, Used: Vector{1, 0, 10}}
+	n := &Node{Machine: &Machine{Allocatable: Vector{4, 0, 9}}, Used: Vector{1, 0, 10}}
 	for _, c := range []struct {
 		pod  Vector
 		want int64

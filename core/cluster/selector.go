@@ -41,7 +41,7 @@ func (t Toleration) Tolerates(taint Taint) bool {
 }
 
 // Untolerated returns the first taint of the node that none of the tolerations covers.
-func (n *Node) Untolerated(tolerations []Toleration) (Taint, bool) {
+func (n *Machine) Untolerated(tolerations []Toleration) (Taint, bool) {
 next:
 	for _, taint := range n.Taints {
 		for _, t := range tolerations {
@@ -87,7 +87,7 @@ type Selector struct {
 }
 
 // Matches tells whether the selector lets a pod on the node.
-func (s Selector) Matches(n *Node) bool {
+func (s Selector) Matches(n *Machine) bool {
 	for k, v := range s.Labels {
 		if have, ok := n.Labels[k]; !ok || have != v {
 			return false
@@ -97,14 +97,15 @@ func (s Selector) Matches(n *Node) bool {
 		return true
 	}
 	for _, t := range s.Terms {
-		if t.matches(n) {
+		if t.Matches(n) {
 			return true
 		}
 	}
 	return false
 }
 
-func (t Term) matches(n *Node) bool {
+// Matches tells whether all requirements hold for the node.
+func (t Term) Matches(n *Machine) bool {
 	for _, r := range t {
 		if !r.matches(n) {
 			return false
@@ -113,7 +114,7 @@ func (t Term) matches(n *Node) bool {
 	return len(t) > 0
 }
 
-func (r Requirement) matches(n *Node) bool {
+func (r Requirement) matches(n *Machine) bool {
 	have, ok := n.Labels[r.Key]
 	if r.Field {
 		have, ok = n.Name, r.Key == "metadata.name"

@@ -2,27 +2,17 @@ package cluster
 
 import (
 	"cmp"
+	"iter"
 	"slices"
-	"strings"
+	"sort"
 )
 
-// Level is one level of the topology, such as a spine, a leaf or a host.
-type Level struct {
-	// Name is what people call it: "leaf".
-	Name string
-	// Labels are the node labels that may carry it; the first that a node has counts.
-	Labels []string
-}
-
-// Domain is a set of nodes that share one value at a level and at all levels outside it.
-type Domain struct {
-	// Level is the index into Snapshot.Levels; -1 is the whole cluster.
-	Level int
-	// First and End are the range of the domain in Snapshot.Nodes: [First, End).
-	First, End int
-}
-
 // Snapshot is the cluster at one moment. It is immutable: share it, never write to it.
+//
+// Nodes are in topology order, so that every domain of every level is one contiguous range of
+// them. They are kept in chunks of which the next snapshot shares all that did not change, so
+// that it costs a copy of one chunk and of the list of chunks, and so that what differs
+// between two snapshots is found without looking at every node.
 type Snapshot struct {
 	// Generation grows with every change of the cluster.
 	Generation uint64
@@ -30,37 +20,74 @@ type Snapshot struct {
 	Levels []Level
 	// Resources names the entries of every Vector of the snapshot.
 	Resources *Resources
-	// Nodes are in topology order: every domain of every level is one contiguous range.
-	Nodes []*Node
 
+	frame  *frame
+	chunks []*chunk
+}
+
+// chunkSize was chosen by BenchmarkSnapshotNext: smaller ones make the list of chunks long,
+// larger ones make each of them dear to copy.
+const chunkSize = 64
+
+type chunk [chunkSize]*Node
+
+// frame is what stays as long as no node comes, goes or moves.
+type frame struct {
+	count   int
 	domains [][]Domain
-	index   map[string]int
+	// inDomain is, by level and node, the index of the node's domain in domains; -1 for none.
+	inDomain [][]int32
+	index    map[string]int
+	uplinks  [][]int64
 }
 
 // NewSnapshot orders the nodes and finds the domains. Each node's Path must have one entry a
 // level. It takes O(n log n) of the number of nodes; Next is what follows a small change.
 func NewSnapshot(generation uint64, levels []Level, resources *Resources, nodes []*Node) *Snapshot {
-	s := &Snapshot{
-		Generation: generation,
-		Levels:     levels,
-		Resources:  resources,
-		Nodes:      slices.Clone(nodes),
-		domains:    make([][]Domain, len(levels)),
-		index:      make(map[string]int, len(nodes)),
-	}
-	slices.SortFunc(s.Nodes, func(a, b *Node) int {
+	nodes = slices.Clone(nodes)
+	slices.SortFunc(nodes, func(a, b *Node) int {
 		if c := slices.Compare(a.Path, b.Path); c != 0 {
 			return c
 		}
 		return cmp.Compare(a.Name, b.Name)
 	})
-	for i, n := range s.Nodes {
-		s.index[n.Name] = i
+	s := &Snapshot{
+		Generation: generation,
+		Levels:     levels,
+		Resources:  resources,
+		frame:      newFrame(levels, nodes),
+		chunks:     make([]*chunk, (len(nodes)+chunkSize-1)/chunkSize),
 	}
-	for l := range levels {
-		s.domains[l] = findDomains(s.Nodes, l)
+	for i := range s.chunks {
+		s.chunks[i] = &chunk{}
+		copy(s.chunks[i][:], nodes[i*chunkSize:])
 	}
 	return s
+}
+
+func newFrame(levels []Level, nodes []*Node) *frame {
+	f := &frame{
+		count:    len(nodes),
+		domains:  make([][]Domain, len(levels)),
+		inDomain: make([][]int32, len(levels)),
+		index:    make(map[string]int, len(nodes)),
+	}
+	for i, n := range nodes {
+		f.index[n.Name] = i
+	}
+	for l := range levels {
+		f.domains[l] = findDomains(nodes, l)
+		f.inDomain[l] = make([]int32, len(nodes))
+		for i := range f.inDomain[l] {
+			f.inDomain[l][i] = -1
+		}
+		for d, domain := range f.domains[l] {
+			for i := domain.First; i < domain.End; i++ {
+				f.inDomain[l][i] = int32(d)
+			}
+		}
+	}
+	return f
 }
 
 // findDomains walks the ordered nodes once. A node without a value at the level is in no
@@ -81,29 +108,74 @@ func findDomains(nodes []*Node, level int) []Domain {
 }
 
 // Next returns the snapshot after the given nodes changed without moving in the topology:
-// their names and Paths are those of nodes of s. It copies one pointer a node.
+// their names and Paths are those of nodes of s.
 func (s *Snapshot) Next(generation uint64, resources *Resources, changed []*Node) *Snapshot {
 	next := *s
 	next.Generation = generation
 	next.Resources = resources
-	next.Nodes = slices.Clone(s.Nodes)
+	next.chunks = slices.Clone(s.chunks)
 	for _, n := range changed {
-		next.Nodes[s.index[n.Name]] = n
+		i := s.frame.index[n.Name]
+		c := i / chunkSize
+		if next.chunks[c] == s.chunks[c] {
+			own := *s.chunks[c]
+			next.chunks[c] = &own
+		}
+		next.chunks[c][i%chunkSize] = n
 	}
 	return &next
 }
 
+// Len returns the number of nodes.
+func (s *Snapshot) Len() int { return s.frame.count }
+
+// At returns the node at position i of the topology order.
+func (s *Snapshot) At(i int) *Node { return s.chunks[i/chunkSize][i%chunkSize] }
+
+// Nodes iterates over all nodes in topology order.
+func (s *Snapshot) Nodes() iter.Seq2[int, *Node] { return s.In(s.Whole()) }
+
+// In iterates over the nodes of a domain in topology order, with their positions.
+func (s *Snapshot) In(d Domain) iter.Seq2[int, *Node] {
+	return func(yield func(int, *Node) bool) {
+		for i := d.First; i < d.End; i++ {
+			if !yield(i, s.At(i)) {
+				return
+			}
+		}
+	}
+}
+
+// SameFrame tells whether the two snapshots have the same nodes in the same places.
+func (s *Snapshot) SameFrame(other *Snapshot) bool { return s.frame == other.frame }
+
+// Changed calls visit for the position of every node that is not the same in both snapshots,
+// which must have the same frame. It skips what they share chunk by chunk.
+func (s *Snapshot) Changed(old *Snapshot, visit func(i int)) {
+	for c, now := range s.chunks {
+		was := old.chunks[c]
+		if now == was {
+			continue
+		}
+		for k := range now {
+			if now[k] != was[k] {
+				visit(c*chunkSize + k)
+			}
+		}
+	}
+}
+
 // Node returns the node of that name, or nil.
 func (s *Snapshot) Node(name string) *Node {
-	if i, ok := s.index[name]; ok {
-		return s.Nodes[i]
+	if i, ok := s.frame.index[name]; ok {
+		return s.At(i)
 	}
 	return nil
 }
 
-// IndexOf returns the position of the named node in Nodes, or -1.
+// IndexOf returns the position of the named node, or -1.
 func (s *Snapshot) IndexOf(name string) int {
-	if i, ok := s.index[name]; ok {
+	if i, ok := s.frame.index[name]; ok {
 		return i
 	}
 	return -1
@@ -114,58 +186,25 @@ func (s *Snapshot) Domains(level int) []Domain {
 	if level < 0 {
 		return []Domain{s.Whole()}
 	}
-	return s.domains[level]
+	return s.frame.domains[level]
+}
+
+// DomainOf returns the index in Domains(level) of the domain that the node at position i is
+// in, or -1. At level -1 that is always 0.
+func (s *Snapshot) DomainOf(level, i int) int {
+	if level < 0 {
+		return 0
+	}
+	return int(s.frame.inDomain[level][i])
+}
+
+// Within returns the range, in Domains(level), of the domains inside d.
+func (s *Snapshot) Within(level int, d Domain) (first, end int) {
+	all := s.Domains(level)
+	first = sort.Search(len(all), func(i int) bool { return all[i].First >= d.First })
+	end = first + sort.Search(len(all)-first, func(i int) bool { return all[first+i].End > d.End })
+	return first, end
 }
 
 // Whole returns the domain of all nodes.
-func (s *Snapshot) Whole() Domain { return Domain{Level: -1, End: len(s.Nodes)} }
-
-// Level returns the index of the level that is called name or read from the label name, or
-// -1. The second result is false if there is no such level.
-func (s *Snapshot) Level(name string) (int, bool) {
-	return FindLevel(s.Levels, name)
-}
-
-// FindLevel returns the index of the level that is called name or read from the label name.
-func FindLevel(levels []Level, name string) (int, bool) {
-	for i, l := range levels {
-		if l.Name == name || slices.Contains(l.Labels, name) {
-			return i, true
-		}
-	}
-	return -1, false
-}
-
-// DomainName returns the value of the domain for people: "leaf-003", or "the cluster".
-func (s *Snapshot) DomainName(d Domain) string {
-	if d.Level < 0 || d.First >= len(s.Nodes) {
-		return "the cluster"
-	}
-	return s.Nodes[d.First].Path[d.Level]
-}
-
-// CarriedLevels returns the names of the levels that at least one node has a value for.
-func (s *Snapshot) CarriedLevels() []string {
-	var names []string
-	for i, l := range s.Levels {
-		if len(s.domains[i]) > 0 {
-			names = append(names, l.Name)
-		}
-	}
-	return names
-}
-
-// PathOf reads a node's position at each level from its labels. A label value may contain
-// anything but is compared as it is.
-func PathOf(levels []Level, labels map[string]string) []string {
-	path := make([]string, len(levels))
-	for i, l := range levels {
-		for _, key := range l.Labels {
-			if v := strings.TrimSpace(labels[key]); v != "" {
-				path[i] = v
-				break
-			}
-		}
-	}
-	return path
-}
+func (s *Snapshot) Whole() Domain { return Domain{Level: -1, End: s.frame.count} }

@@ -25,7 +25,7 @@ func BenchmarkPlanPod(b *testing.B) {
 				r := ask(1, 2, func(r *Request) { r.Strategy = strategy })
 				b.ReportAllocs()
 				for b.Loop() {
-					if d, err := Plan(s, r, reg); err != nil || !d.Feasible {
+					if d, err := Plan(s, r, Options{Strategies: reg}); err != nil || !d.Feasible {
 						b.Fatal(err, d.Why.Sentence)
 					}
 				}
@@ -38,11 +38,11 @@ func BenchmarkPlanPod(b *testing.B) {
 func BenchmarkPlanGang(b *testing.B) {
 	s, reg := world(fatTree(1024)...), registry(b)
 	r := ask(512, 8, func(r *Request) {
-		r.Topology.Required, r.Topology.SliceLevel, r.Topology.SliceSize = spine, leaf, 16
+		r.Groups[0].Topology.Required, r.Groups[0].Slices = spine, []Slice{{leaf, 16}}
 	})
 	b.ReportAllocs()
 	for b.Loop() {
-		if d, err := Plan(s, r, reg); err != nil || !d.Feasible {
+		if d, err := Plan(s, r, Options{Strategies: reg}); err != nil || !d.Feasible {
 			b.Fatal(err, d.Why.Sentence)
 		}
 	}
@@ -51,11 +51,11 @@ func BenchmarkPlanGang(b *testing.B) {
 // BenchmarkRefuse finds that no leaf holds 16 whole nodes although the cluster has far more.
 func BenchmarkRefuse(b *testing.B) {
 	s, reg := benchWorld(1024), registry(b)
-	r := ask(16, 8, func(r *Request) { r.Topology.Required = leaf })
+	r := ask(16, 8, func(r *Request) { r.Groups[0].Topology.Required = leaf })
 	b.ReportAllocs()
 	for b.Loop() {
-		if d, err := Plan(s, r, reg); err != nil || d.Feasible {
-			b.Fatal(err, d.Nodes)
+		if d, err := Plan(s, r, Options{Strategies: reg}); err != nil || d.Feasible {
+			b.Fatal(err, d.Nodes())
 		}
 	}
 }
@@ -63,7 +63,7 @@ func BenchmarkRefuse(b *testing.B) {
 // BenchmarkNextSnapshot takes in a change of one node of 1,024.
 func BenchmarkNextSnapshot(b *testing.B) {
 	s := world(fatTree(1024)...)
-	n := *s.Nodes[500]
+	n := *s.At(500)
 	b.ReportAllocs()
 	for b.Loop() {
 		s = s.Next(s.Generation+1, s.Resources, []*cluster.Node{&n})

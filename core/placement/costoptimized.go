@@ -13,7 +13,7 @@ type CostOptimized struct{}
 func (CostOptimized) Name() string { return "costOptimized" }
 
 // Score implements Strategy. A cheap node outranks any number of free GPUs.
-func (s CostOptimized) Score(c Candidate) float64 {
+func (s CostOptimized) Score(c *Candidate) float64 {
 	score := float64(c.FreeGPUs)
 	if s.Prefers(c.Node) {
 		score += 1 << 32

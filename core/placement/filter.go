@@ -6,51 +6,88 @@ import (
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
 )
 
-// filter tells why the node cannot take one pod of the shape, Fits if it can.
-func filter(n *cluster.Node, shape *Shape) Reason {
+// filterKind tests what does not change as work comes and goes: the kind of machine and its
+// health.
+func (q *need) filterKind(m *cluster.Machine) Reason {
 	switch {
-	case !n.Ready:
+	case !m.Ready:
 		return NotReady
-	case n.Cordoned:
+	case m.Cordoned && !q.toleratesCordon():
 		return IsCordoned
 	}
-	if reason := filterKind(n, shape); reason != Fits {
+	if reason := q.suits(m); reason != Fits {
 		return reason
 	}
 	switch {
-	case n.FitsEmpty(shape.Resources, 1) < 1:
+	case m.FitsEmpty(q.Resources, 1) < 1:
 		return NodeTooSmall
-	case shape.GPUs > 0 && n.Free(shape.GPUResource) < shape.GPUs:
-		return GPUsTaken
-	case n.Fits(shape.Resources, 1) < 1:
-		return OthersTaken
+	case q.whole && m.Board != nil && int64(m.EmptyGPUs().Count()) < q.GPUs:
+		return GPUsBroken
 	}
 	return Fits
 }
 
-// filterKind tests what does not change as work comes and goes: the kind of node.
-func filterKind(n *cluster.Node, shape *Shape) Reason {
+// suits is filterKind for a machine in service.
+func (q *need) suits(m *cluster.Machine) Reason {
 	switch {
-	case shape.GPUs > 0 && n.Allocatable.At(shape.GPUResource) == 0:
+	case q.GPUs > 0 && m.Allocatable.At(q.GPUResource) == 0:
 		return NoSuchGPU
-	case shape.Missing != "":
+	case q.Missing != "":
 		return NoSuchResource
 	}
-	if !shape.Selector.Matches(n) {
+	if !q.Selector.Matches(m) {
 		return NotSelected
 	}
-	if _, tainted := n.Untolerated(shape.Tolerations); tainted {
+	if _, tainted := m.Untolerated(q.Tolerations); tainted {
 		return Tainted
 	}
 	switch {
-	case shape.GPU.Product != "" && shape.GPU.Product != n.GPU.Product:
+	case q.GPU.Product != "" && q.GPU.Product != m.GPU.Product:
 		return WrongProduct
-	case shape.GPU.Architecture != "" && !strings.EqualFold(shape.GPU.Architecture, n.GPU.Architecture):
+	case q.GPU.Architecture != "" && !strings.EqualFold(q.GPU.Architecture, m.GPU.Architecture):
 		return WrongArchitecture
-	case shape.GPU.MemoryMiB > n.GPU.MemoryMiB:
+	case q.GPU.MemoryMiB > q.memoryMiB(m):
 		return MemoryTooSmall
-	case shape.Milli > 0 && (n.GPU.Replicas < 1 || 1000/n.GPU.Replicas < shape.Milli):
+	case q.Milli > 0 && q.GPUs > 0 && (m.GPU.Replicas < 1 || cluster.Full/m.GPU.Replicas < q.Milli):
 		return ShareTooSmall
+	case q.Milli > 0 && q.GPUs == 0:
+		return q.offersShares(m)
+	case len(q.MIG) > 0 && !q.partitions(m):
+		return NoMIG
 	}
 	return Fits
+}
+
+// memoryMiB returns the memory of what one unit of the pod's GPU resource gives it: a GPU's,
+// or that of a MIG instance of it.
+func (q *need) memoryMiB(m *cluster.Machine) int64 {
+	name, isMIG := strings.CutPrefix(q.GPUResourceName, migPrefix)
+	if !isMIG || m.Geometry == nil {
+		return m.GPU.MemoryMiB
+	}
+	p, ok := m.Geometry.Profile(strings.TrimSuffix(name, sharedSuffix))
+	if !ok {
+		return m.GPU.MemoryMiB
+	}
+	return m.GPU.MemoryMiB * int64(p.Memory) / int64(m.Geometry.MemorySlices())
+}
+
+// partitions tells whether the machine could hold the pod's MIG instances if nothing ran.
+func (q *need) partitions(m *cluster.Machine) bool {
+	if m.Geometry == nil || m.Board == nil {
+		return false
+	}
+	n, _ := m.Geometry.Fits(nil, m.EmptyGPUs(), q.MIG, 1)
+	return n > 0
+}
+
+// toleratesCordon tells whether the pod goes to nodes taken out of service by their operator.
+func (q *need) toleratesCordon() bool {
+	cordon := cluster.Taint{Key: "node.kubernetes.io/unschedulable", Effect: cluster.NoSchedule}
+	for _, t := range q.Tolerations {
+		if t.Tolerates(cordon) {
+			return true
+		}
+	}
+	return false
 }

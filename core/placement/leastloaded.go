@@ -8,4 +8,4 @@ type LeastLoaded struct{}
 func (LeastLoaded) Name() string { return "leastLoaded" }
 
 // Score implements Strategy.
-func (LeastLoaded) Score(c Candidate) float64 { return float64(c.FreeGPUs) }
+func (LeastLoaded) Score(c *Candidate) float64 { return float64(c.FreeGPUs) }

@@ -2,7 +2,6 @@ package placement
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
 )
@@ -10,127 +9,172 @@ import (
 // Plan decides where the pods of the request go.
 //
 // It returns an error only for a request that is malformed: an unknown strategy, no pods, a
-// level the snapshot does not have. No room is not an error: the decision says why.
+// level the snapshot does not have, slices that do not divide one another. No room is not an
+// error: the decision says why.
 //
-// The answer is exact: for a gang of equal pods, Plan finds a plan if there is one, and a
-// decision that is not Feasible means that there is none in this snapshot. It takes one pass
-// over the nodes, and O(log n) a pod.
-func Plan(s *cluster.Snapshot, r *Request, strategies *Registry) (Decision, error) {
-	strategy, err := strategies.Get(r.Strategy)
+// For a request of one group the answer is exact: Plan finds a plan if there is one, and a
+// decision that is not Feasible is a proof that there is none in this snapshot. With a Cache
+// it looks only at the nodes that changed since the last question about the same shape, then
+// at the domains, then at the nodes of the domain it chooses.
+//
+// For several groups, which compete for the same nodes in different shapes, it searches within
+// Options.Budget and may leave the question undecided.
+func Plan(s *cluster.Snapshot, r *Request, o Options) (Decision, error) {
+	p, err := newPlanner(s, r, o)
 	if err != nil {
 		return Decision{}, fmt.Errorf("planning %s: %w", r.Name, err)
 	}
-	if err := check(s, r); err != nil {
-		return Decision{}, fmt.Errorf("planning %s: %w", r.Name, err)
+	if len(r.Groups) == 1 && len(r.Sets) == 0 {
+		return p.planOne(&r.Groups[0]), nil
 	}
-	p := &planner{snapshot: s, request: r, strategy: strategy}
-	p.survey()
-	domain, ok := p.choose()
-	if !ok {
-		return Decision{Why: p.explain()}, nil
-	}
-	d := Decision{Feasible: true, Nodes: p.assign(domain), Why: p.why}
-	if domain.Level >= 0 {
-		d.Domain, d.Level = s.DomainName(domain.Domain), s.Levels[domain.Level].Name
-	}
-	d.Why.Sentence = describe(&d, r)
-	return d, nil
-}
-
-func check(s *cluster.Snapshot, r *Request) error {
-	if r.Count < 1 {
-		return fmt.Errorf("%d pods asked for, at least 1 is needed", r.Count)
-	}
-	t := r.Topology
-	for _, level := range []int{t.Required, t.Preferred, t.SliceLevel} {
-		if level >= len(s.Levels) {
-			return fmt.Errorf("level %d asked for, the snapshot has %d", level, len(s.Levels))
-		}
-	}
-	if t.SliceLevel >= 0 && t.SliceSize < 1 {
-		return fmt.Errorf("slices of %d pods asked for, at least 1 is needed", t.SliceSize)
-	}
-	return nil
+	return p.planSeveral(), nil
 }
 
 // planner holds what one Plan works with.
 type planner struct {
-	snapshot *cluster.Snapshot
+	s        *cluster.Snapshot
 	request  *Request
+	options  Options
 	strategy Strategy
-	// fits is how many pods each node takes now, sums its prefix sums: the room of a range of
-	// nodes is one subtraction.
-	fits, sums []int32
-	why        Explanation
+	packs    bool
+	seeded   bool
+	scoring  *Scoring
+	cache    *Cache
 }
 
-// survey counts, in one pass, what fits on every node and what keeps the others out.
-func (p *planner) survey() {
-	nodes := p.snapshot.Nodes
-	p.fits = make([]int32, len(nodes))
-	p.sums = make([]int32, len(nodes)+1)
-	p.why.Nodes = len(nodes)
-	shape := &p.request.Pod
-	for i, n := range nodes {
-		reason := filter(n, shape)
-		switch {
-		case reason != Fits:
-		case !p.located(n):
-			reason = NotLocated
-		case slices.Contains(p.request.Avoid, n.Name):
-			reason = Avoided
+func newPlanner(s *cluster.Snapshot, r *Request, o Options) (*planner, error) {
+	if o.Strategies == nil {
+		builtin, err := NewRegistry(Builtin()...)
+		if err != nil {
+			return nil, err
 		}
-		if reason == Fits {
-			p.fits[i] = int32(n.Fits(shape.Resources, int64(p.request.Count)))
-		} else {
-			p.why.Removed[reason]++
+		o.Strategies = builtin
+	}
+	strategy, err := o.Strategies.Get(r.Strategy)
+	if err != nil {
+		return nil, err
+	}
+	if err := check(s, r); err != nil {
+		return nil, err
+	}
+	p := &planner{s: s, request: r, options: o, strategy: strategy, scoring: o.Scoring, cache: o.Cache}
+	if packer, ok := strategy.(Packer); ok {
+		p.packs = packer.Packs()
+	}
+	if seeded, ok := strategy.(Seeded); ok {
+		p.seeded = seeded.Seeded()
+	}
+	if p.cache == nil {
+		p.cache = &Cache{}
+	}
+	if p.scoring == nil {
+		p.scoring = p.cache.defaultScoring()
+	}
+	return p, nil
+}
+
+// planOne places a request of one group.
+func (p *planner) planOne(group *Group) Decision {
+	g := p.gang(p.s, group)
+	if i, ok := p.single(g); ok {
+		p.cache.work.takes = append(p.cache.work.takes[:0], take{node: i, count: 1})
+		return p.decide(g, g.choiceOf(i), p.cache.work.takes)
+	}
+	g.restrict(p.request.Avoid)
+	c, takes, ok := g.place(p.s.Whole())
+	if !ok {
+		return Decision{Why: p.refuse(g)}
+	}
+	return p.decide(g, c, takes)
+}
+
+// gang prepares a group for being planned over s.
+func (p *planner) gang(s *cluster.Snapshot, group *Group) *gang {
+	v := p.cache.view(s, &group.Pod)
+	g := &gang{
+		s:        s,
+		group:    group,
+		view:     v,
+		room:     &v.room,
+		strategy: p.strategy,
+		packs:    p.packs,
+		scoring:  p.scoring,
+		seed:     p.request.Seed,
+		work:     &p.cache.work,
+	}
+	if group.Mbps > 0 {
+		g.links = s.UplinksLeft()
+	}
+	return g
+}
+
+// single returns the node for a single pod, read off the strategy's ranking: what takes a
+// microsecond instead of a walk over the domains. It is false where the request asks for more
+// than that.
+func (p *planner) single(g *gang) (int, bool) {
+	group := g.group
+	if group.Count != 1 || p.seeded || len(p.request.Avoid) > 0 || group.Limits != nil || len(group.Kept) > 0 {
+		return 0, false
+	}
+	if t := group.Topology.Required; t >= 0 && g.levelTotal(t) != g.room.total {
+		return 0, false
+	}
+	for _, s := range group.Slices {
+		if g.levelTotal(s.Level) != g.room.total {
+			return 0, false
 		}
-		p.sums[i+1] = p.sums[i] + p.fits[i]
 	}
+	i := g.view.ranking(p.strategy, p.scoring).best()
+	return i, i >= 0
 }
 
-// located tells whether the node is in a domain of every level that the request insists on.
-func (p *planner) located(n *cluster.Node) bool {
-	t := p.request.Topology
-	return (t.Required < 0 || n.Path[t.Required] != "") && (t.SliceLevel < 0 || n.Path[t.SliceLevel] != "")
-}
-
-// room returns how many pods of the request the domain takes now, in whole slices.
-func (p *planner) room(d cluster.Domain) int {
-	return p.slices(d, func(first, end int) int { return int(p.sums[end] - p.sums[first]) })
-}
-
-// slices sums count over the parts of the domain in which a slice must be whole, each rounded
-// down to whole slices.
-func (p *planner) slices(d cluster.Domain, count func(first, end int) int) int {
-	t := p.request.Topology
-	if t.SliceLevel < 0 || t.SliceLevel <= d.Level {
-		return roundDown(count(d.First, d.End), p.request.step())
+// choiceOf is the choice of the domain that the node at position i is in: the narrowest that
+// the group asked for.
+func (g *gang) choiceOf(i int) choice {
+	t := g.group.Topology
+	for _, level := range []int{t.Preferred, t.Required} {
+		if level < 0 {
+			continue
+		}
+		if d := g.s.DomainOf(level, i); d >= 0 {
+			return choice{Domain: g.s.Domains(level)[d], size: 1}
+		}
 	}
-	total := 0
-	for _, part := range p.parts(d) {
-		total += roundDown(count(part.First, part.End), t.SliceSize)
-	}
-	return total
+	return choice{Domain: g.s.Whole(), size: 1}
 }
 
-// parts returns the domains of the slice level inside d.
-func (p *planner) parts(d cluster.Domain) []cluster.Domain {
-	return within(p.snapshot.Domains(p.request.Topology.SliceLevel), d)
+// place chooses a domain inside bound and the nodes in it.
+func (g *gang) place(bound cluster.Domain) (choice, []take, bool) {
+	if g.group.KeptInSlices && len(g.group.Kept) > 0 && len(g.group.Slices) > 0 {
+		return g.rejoin(bound)
+	}
+	c, ok := g.choose(bound)
+	if !ok {
+		return c, nil, false
+	}
+	g.work.takes = g.split(g.work.takes[:0], c.Domain, int64(c.size))
+	g.order(g.work.takes)
+	return c, g.work.takes, true
 }
 
-// within returns those of the ordered domains that are inside d. Both come in topology order,
-// so they are one run.
-func within(domains []cluster.Domain, d cluster.Domain) []cluster.Domain {
-	first := 0
-	for first < len(domains) && domains[first].First < d.First {
-		first++
+// decide turns a placement of the request's only group into a Decision.
+func (p *planner) decide(g *gang, c choice, takes []take) Decision {
+	d := Decision{Feasible: true, Groups: []Assignment{g.assign(takes)}}
+	if c.Level >= 0 {
+		d.Domain, d.Level = g.s.DomainName(c.Domain), g.s.Levels[c.Level].Name
 	}
-	end := first
-	for end < len(domains) && domains[end].End <= d.End {
-		end++
+	d.Why.Nodes = g.s.Len()
+	d.Why.Sentence = describe(&d, p.request)
+	if p.options.Explain {
+		p.explainPlan(&d, g, c, takes)
 	}
-	return domains[first:end]
+	return d
 }
 
-func roundDown(n, step int) int { return n - n%step }
+// defaultScoring keeps the address of the default weights, by which rankings are known.
+func (c *Cache) defaultScoring() *Scoring {
+	if c.scoring == nil {
+		c.scoring = DefaultScoring()
+	}
+	return c.scoring
+}

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -10,7 +11,7 @@ import (
 )
 
 // planFunc is what the properties are about, so that broken variants can be put in its place.
-type planFunc func(*cluster.Snapshot, *Request, *Registry) (Decision, error)
+type planFunc func(*cluster.Snapshot, *Request, Options) (Decision, error)
 
 // drawWorld draws a small cluster and a request, small enough to search by brute force.
 func drawWorld(t *rapid.T) (*cluster.Snapshot, *Request) {
@@ -36,34 +37,34 @@ func drawWorld(t *rapid.T) (*cluster.Snapshot, *Request) {
 	r := ask(rapid.IntRange(1, 6).Draw(t, "count"), rapid.Int64Range(1, 4).Draw(t, "gpus a pod"))
 	r.Strategy = rapid.SampledFrom([]string{"leastLoaded", "random", "costOptimized"}).Draw(t, "strategy")
 	r.Seed = rapid.Uint64().Draw(t, "seed")
-	r.MinCount = rapid.IntRange(0, r.Count).Draw(t, "least")
-	r.Topology.Required = rapid.IntRange(AnyLevel, host).Draw(t, "required")
-	r.Topology.Preferred = rapid.IntRange(AnyLevel, host).Draw(t, "preferred")
-	if size := rapid.IntRange(1, 3).Draw(t, "slice"); r.Count%size == 0 && rapid.Bool().Draw(t, "sliced") {
-		r.Topology.SliceLevel, r.Topology.SliceSize = rapid.IntRange(spine, host).Draw(t, "slice level"), size
+	r.Groups[0].MinCount = rapid.IntRange(0, r.Groups[0].Count).Draw(t, "least")
+	r.Groups[0].Topology.Required = rapid.IntRange(AnyLevel, host).Draw(t, "required")
+	r.Groups[0].Topology.Preferred = rapid.IntRange(AnyLevel, host).Draw(t, "preferred")
+	if size := rapid.IntRange(1, 3).Draw(t, "slice"); r.Groups[0].Count%size == 0 && rapid.Bool().Draw(t, "sliced") {
+		r.Groups[0].Slices = []Slice{{rapid.IntRange(max(spine, r.Groups[0].Topology.Required), host).Draw(t, "slice level"), size}}
 	}
 	return world(specs...), r
 }
 
 // checkPlan returns what is wrong with the plan of a drawn world, "" if nothing.
-func checkPlan(t *rapid.T, plan planFunc, strategies *Registry) string {
+func checkPlan(t *rapid.T, plan planFunc, o Options) string {
 	s, r := drawWorld(t)
-	d, err := plan(s, r, strategies)
+	d, err := plan(s, r, o)
 	if err != nil {
 		return err.Error()
 	}
 	best := largestGang(s, r)
 	switch {
-	case !d.Feasible && best >= r.least():
+	case !d.Feasible && best >= r.Groups[0].least():
 		return fmt.Sprintf("refused (%s), but %d pods fit", d.Why.Sentence, best)
 	case !d.Feasible:
 		return ""
-	case len(d.Nodes) < r.least() || len(d.Nodes) > r.Count:
-		return fmt.Sprintf("%d pods placed, between %d and %d were asked for", len(d.Nodes), r.least(), r.Count)
-	case len(d.Nodes) < best:
-		return fmt.Sprintf("%d pods placed, %d fit", len(d.Nodes), best)
+	case len(d.Nodes()) < r.Groups[0].least() || len(d.Nodes()) > r.Groups[0].Count:
+		return fmt.Sprintf("%d pods placed, between %d and %d were asked for", len(d.Nodes()), r.Groups[0].least(), r.Groups[0].Count)
+	case len(d.Nodes()) < best:
+		return fmt.Sprintf("%d pods placed, %d fit", len(d.Nodes()), best)
 	}
-	return checkWorld(s, r, d.Nodes)
+	return checkWorld(s, r, d.Nodes())
 }
 
 // checkWorld judges a placement by the world alone: nothing oversold, nothing on a node out of
@@ -71,7 +72,7 @@ func checkPlan(t *rapid.T, plan planFunc, strategies *Registry) string {
 func checkWorld(s *cluster.Snapshot, r *Request, nodes []string) string {
 	taken := map[string]int64{}
 	for _, name := range nodes {
-		taken[name] += r.Pod.GPUs
+		taken[name] += r.Groups[0].Pod.GPUs
 	}
 	for name, gpus := range taken {
 		n := s.Node(name)
@@ -82,13 +83,13 @@ func checkWorld(s *cluster.Snapshot, r *Request, nodes []string) string {
 			return fmt.Sprintf("%d GPUs planned on %s, %d are free", gpus, name, free)
 		}
 	}
-	if !together(s, nodes, r.Topology.Required) {
+	if !together(s, nodes, r.Groups[0].Topology.Required) {
 		return "the gang is not in one domain of the required level"
 	}
-	if size := r.Topology.SliceSize; r.Topology.SliceLevel >= 0 {
-		for i := 0; i+size <= len(nodes); i += size {
-			if !together(s, nodes[i:i+size], r.Topology.SliceLevel) {
-				return fmt.Sprintf("slice %d is torn", i/size)
+	for _, sl := range r.Groups[0].Slices {
+		for i := 0; i < len(nodes); i += sl.Size {
+			if !together(s, nodes[i:min(i+sl.Size, len(nodes))], sl.Level) {
+				return fmt.Sprintf("slice %d is torn", i/sl.Size)
 			}
 		}
 	}
@@ -118,18 +119,18 @@ func key(n *cluster.Node, level int) string {
 // largestGang finds, the slow way, the most pods of the request that fit: per domain of the
 // required level, pods per part in which a slice must be whole.
 func largestGang(s *cluster.Snapshot, r *Request) int {
-	size := max(r.Topology.SliceSize, 1)
-	if r.Topology.SliceLevel < 0 {
-		size = 1
+	size, sliceLevel := 1, AnyLevel
+	for _, sl := range r.Groups[0].Slices {
+		size, sliceLevel = sl.Size, sl.Level
 	}
 	byDomain := map[string]map[string]int{}
-	for _, n := range s.Nodes {
+	for _, n := range s.Nodes() {
 		domain, part := "all", "all"
-		if r.Topology.Required >= 0 {
-			domain = key(n, r.Topology.Required)
+		if r.Groups[0].Topology.Required >= 0 {
+			domain = key(n, r.Groups[0].Topology.Required)
 		}
-		if r.Topology.SliceLevel >= 0 {
-			part = key(n, r.Topology.SliceLevel)
+		if sliceLevel >= 0 {
+			part = key(n, sliceLevel)
 		}
 		if !n.Ready || domain == "" || part == "" {
 			continue
@@ -137,7 +138,7 @@ func largestGang(s *cluster.Snapshot, r *Request) int {
 		if byDomain[domain] == nil {
 			byDomain[domain] = map[string]int{}
 		}
-		byDomain[domain][part] += int((n.Allocatable[gpuResource] - n.Used[gpuResource]) / r.Pod.GPUs)
+		byDomain[domain][part] += int((n.Allocatable[gpuResource] - n.Used[gpuResource]) / r.Groups[0].Pod.GPUs)
 	}
 	best := 0
 	for _, parts := range byDomain {
@@ -145,15 +146,15 @@ func largestGang(s *cluster.Snapshot, r *Request) int {
 		for _, n := range parts {
 			room += n / size * size
 		}
-		best = max(best, min(room, r.Count))
+		best = max(best, min(room, r.Groups[0].Count))
 	}
 	return best
 }
 
 func TestPlansAreSoundAndComplete(t *testing.T) {
-	strategies := registry(t)
+	o := Options{Strategies: registry(t)}
 	rapid.Check(t, func(t *rapid.T) {
-		if problem := checkPlan(t, Plan, strategies); problem != "" {
+		if problem := checkPlan(t, Plan, o); problem != "" {
 			t.Fatal(problem)
 		}
 	})
@@ -161,40 +162,42 @@ func TestPlansAreSoundAndComplete(t *testing.T) {
 
 // The property must be able to fail: each of these mistakes is found.
 func TestPlanPropertyFindsMistakes(t *testing.T) {
-	strategies := registry(t)
+	o := Options{Strategies: registry(t)}
 	edited := func(edit func(*Request)) planFunc {
-		return func(s *cluster.Snapshot, r *Request, reg *Registry) (Decision, error) {
+		return func(s *cluster.Snapshot, r *Request, o Options) (Decision, error) {
 			copied := *r
+			copied.Groups = slices.Clone(r.Groups)
+			copied.Groups[0].Pod.Resources = r.Groups[0].Pod.Resources.Clone()
 			edit(&copied)
-			return Plan(s, &copied, reg)
+			return Plan(s, &copied, o)
 		}
 	}
 	for name, broken := range map[string]planFunc{
-		"ignores the required level": edited(func(r *Request) { r.Topology.Required = AnyLevel }),
-		"ignores slices":             edited(func(r *Request) { r.Topology.SliceLevel = AnyLevel }),
-		"ignores the minimum":        edited(func(r *Request) { r.MinCount = 1 }),
-		"never elastic":              edited(func(r *Request) { r.MinCount = 0 }),
-		"oversells by one GPU":       edited(func(r *Request) { r.Pod.GPUs--; r.Pod.Resources[gpuResource]-- }),
-		"forgets what is used": func(s *cluster.Snapshot, r *Request, reg *Registry) (Decision, error) {
-			nodes := make([]*cluster.Node, len(s.Nodes))
-			for i, n := range s.Nodes {
+		"ignores the required level": edited(func(r *Request) { r.Groups[0].Topology.Required = AnyLevel }),
+		"ignores slices":             edited(func(r *Request) { r.Groups[0].Slices = nil }),
+		"ignores the minimum":        edited(func(r *Request) { r.Groups[0].MinCount = 1 }),
+		"never elastic":              edited(func(r *Request) { r.Groups[0].MinCount = 0 }),
+		"oversells by one GPU":       edited(func(r *Request) { r.Groups[0].Pod.GPUs--; r.Groups[0].Pod.Resources[gpuResource]-- }),
+		"forgets what is used": func(s *cluster.Snapshot, r *Request, o Options) (Decision, error) {
+			nodes := make([]*cluster.Node, s.Len())
+			for i, n := range s.Nodes() {
 				copied := *n
 				copied.Used = nil
 				nodes[i] = &copied
 			}
-			return Plan(cluster.NewSnapshot(1, s.Levels, s.Resources, nodes), r, reg)
+			return Plan(cluster.NewSnapshot(1, s.Levels, s.Resources, nodes), r, o)
 		},
-		"gives up too early": func(s *cluster.Snapshot, r *Request, reg *Registry) (Decision, error) {
-			if len(s.Nodes) > 4 {
+		"gives up too early": func(s *cluster.Snapshot, r *Request, o Options) (Decision, error) {
+			if s.Len() > 4 {
 				return Decision{}, nil
 			}
-			return Plan(s, r, reg)
+			return Plan(s, r, o)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := false
 			rapid.Check(t, func(t *rapid.T) {
-				found = found || checkPlan(t, broken, strategies) != ""
+				found = found || checkPlan(t, broken, o) != ""
 			})
 			if !found {
 				t.Error("the property holds for a broken planner")

@@ -11,13 +11,8 @@ func (Random) Name() string { return "random" }
 
 // Score implements Strategy: a number in [0, 1) from a hash of seed, node and how many pods
 // of the gang are there already.
-func (Random) Score(c Candidate) float64 {
-	// FNV-1a, written out: hash/fnv costs an allocation for every node.
-	h := uint64(14695981039346656037)
-	for i := range len(c.Node.Name) {
-		h = (h ^ uint64(c.Node.Name[i])) * 1099511628211
-	}
-	h = mix(h ^ mix(c.Seed+uint64(c.Placed)))
+func (Random) Score(c *Candidate) float64 {
+	h := mix(hashString(c.Node.Name) ^ mix(c.Seed+uint64(c.Placed)))
 	return float64(h) / math.MaxUint64
 }
 
@@ -30,3 +25,17 @@ func mix(x uint64) uint64 {
 	x *= 0x94d049bb133111eb
 	return x ^ x>>31
 }
+
+const fnvPrime = 1099511628211
+
+// hashString is FNV-1a, written out: hash/fnv costs an allocation for every call.
+func hashString(s string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * fnvPrime
+	}
+	return h
+}
+
+// Seeded implements Seeded: scores of one request say nothing of the next.
+func (Random) Seeded() bool { return true }

@@ -1,28 +1,54 @@
 package placement
 
-import "github.com/reyisjones/gpu-orchestrator/core/cluster"
+import (
+	"github.com/reyisjones/gpu-orchestrator/core/cluster"
+	"github.com/reyisjones/gpu-orchestrator/core/gpu"
+)
 
 // AnyLevel says that a topology requirement is not made.
 const AnyLevel = -1
 
-// Request asks for room for one gang of equal pods.
+// Request asks for room for one gang: groups of equal pods that are placed all together or not
+// at all.
 type Request struct {
 	// Name says whose request it is, in messages: "team-a/llama2".
+	Name string
+	// Groups are the parts of the gang. Most have one; a leader with its workers has two.
+	Groups []Group
+	// Sets are groups that keep together, beside what each group asks for itself. Of two sets
+	// one holds the other, or they have no group in common.
+	Sets []Set
+	// Strategy names the rule that picks among nodes that fit.
+	Strategy string
+	// Avoid are nodes not to be used, because they refused this workload a short while ago.
+	Avoid []string
+	// Seed makes strategy random repeatable: the same seed gives the same choice.
+	Seed uint64
+}
+
+// Group is a number of equal pods.
+type Group struct {
+	// Name is unique in the request; it may be "" if there is one group only.
 	Name string
 	// Count is the number of pods wanted; MinCount the least that will do (0: all of them).
 	Count, MinCount int
 	// Pod is what each pod needs.
 	Pod Shape
-	// Strategy names the rule that picks among nodes that fit.
-	Strategy string
-	// Topology says how close together the pods must be.
+	// Topology says how close together the pods of the group must be.
 	Topology Topology
-	// Kept are members of the gang that stay where they are; the pods asked for join them.
-	Kept []string
-	// Avoid are nodes not to be used, because they refused this workload a short while ago.
-	Avoid []string
-	// Seed makes strategy random repeatable: the same seed gives the same choice.
-	Seed uint64
+	// Slices divide the ranks, outermost first: every Size consecutive ranks are in one domain
+	// of Level. Each Size divides the one before, and each Level is inside the one before.
+	Slices []Slice
+	// Mbps is the network bandwidth each pod needs, in megabits a second, through every uplink
+	// that the group's own traffic has to cross; 0 for none.
+	Mbps int64
+	// Kept are the nodes of members that stay where they are, one entry a member. Count pods
+	// are placed beside them, and the required level holds for all of them together. Slices
+	// hold for all of them together if KeptInSlices, else for the new pods alone.
+	Kept         []string
+	KeptInSlices bool
+	// Limits caps the pods by node; nodes it does not name take none. Nil caps nothing.
+	Limits map[string]int
 }
 
 // Shape is what one pod needs of its node.
@@ -38,41 +64,77 @@ type Shape struct {
 	Missing string
 	// GPU narrows the kind of GPU; zero values do not. MemoryMiB is a minimum.
 	GPU cluster.GPUFacts
-	// Milli is the least share of a GPU, in thousandths, that one replica must be; 0 for none.
+	// Milli is the share of one GPU wanted, in thousandths; 0 for none. With GPUs > 0 the
+	// resource is given, and one unit of it must be at least that much. With GPUs == 0 the
+	// plan finds out how each node offers shares, and says so in the decision.
 	Milli int
+	// MIG are the profiles of the MIG instances that the pod wants, made where there are none.
+	MIG []string
+	// Include are GPUs, by index, that must be among the chosen.
+	Include gpu.Mask
+	// Prefer says what the pod's GPUs should have in common.
+	Prefer Preference
 	// Selector, Tolerations narrow the nodes as Kubernetes does.
 	Selector    cluster.Selector
 	Tolerations []cluster.Toleration
+	// Likes are preferred terms of node affinity with their weights.
+	Likes []Like
 }
 
-// Topology says how close together the pods of a gang must be. Levels are indexes into the
-// snapshot's Levels; AnyLevel asks for nothing.
+// Like is a preferred term of node affinity: nodes that match it are better by Weight (1-100).
+type Like struct {
+	Term   cluster.Term
+	Weight int
+}
+
+// Preference is what the GPUs of one pod should have in common.
+type Preference string
+
+// The preferences of requirement and API. AnyGPUs is the zero value.
+const (
+	AnyGPUs      Preference = ""
+	PreferNVLink Preference = "nvlink"
+	PreferNUMA   Preference = "numa"
+	PreferPCIe   Preference = "pcie"
+)
+
+// Topology says how close together pods must be. Levels are indexes into the snapshot's
+// Levels; AnyLevel asks for nothing.
 type Topology struct {
-	// Required: one domain of this level holds the gang, or there is no plan.
+	// Required: one domain of this level holds them all, or there is no plan.
 	Required int
-	// Preferred: one domain of this level should hold the gang; wider ones are tried next.
+	// Preferred: one domain of this level should hold them all; wider ones are tried next.
 	Preferred int
-	// SliceLevel: every SliceSize consecutive ranks are in one domain of this level.
-	SliceLevel, SliceSize int
+}
+
+// Slice is Size consecutive ranks in one domain of Level.
+type Slice struct{ Level, Size int }
+
+// Set is several groups that keep together.
+type Set struct {
+	// Groups are indexes into Request.Groups.
+	Groups   []int
+	Topology Topology
 }
 
 // NoTopology asks for nothing.
 func NoTopology() Topology {
-	return Topology{Required: AnyLevel, Preferred: AnyLevel, SliceLevel: AnyLevel}
+	return Topology{Required: AnyLevel, Preferred: AnyLevel}
 }
 
-// least returns the smallest size of the gang that is worth a plan.
-func (r *Request) least() int {
-	if r.MinCount > 0 {
-		return min(r.MinCount, r.Count)
+// least returns the smallest size of the group that is worth a plan.
+func (g *Group) least() int {
+	if g.MinCount > 0 {
+		return min(g.MinCount, g.Count)
 	}
-	return r.Count
+	return g.Count
 }
 
-// step returns the granularity of the gang's size: whole slices, or single pods.
-func (r *Request) step() int {
-	if r.Topology.SliceLevel >= 0 && r.Topology.SliceSize > 1 {
-		return r.Topology.SliceSize
+// size returns the number of pods wanted in all, and the least that will do.
+func (r *Request) size() (count, least int) {
+	for i := range r.Groups {
+		count += r.Groups[i].Count
+		least += r.Groups[i].least()
 	}
-	return 1
+	return count, least
 }

@@ -34,12 +34,14 @@ type nodeSpec struct {
 func (s nodeSpec) node() *cluster.Node {
 	labels := map[string]string{"spine": s.spine, "leaf": s.leaf, "host": s.name}
 	n := &cluster.Node{
-		Name:        s.name,
-		Ready:       true,
-		Labels:      labels,
-		Path:        cluster.PathOf(testLevels(), labels),
-		Allocatable: cluster.Vector{64000, 1 << 40, 110, s.gpus},
-		Used:        cluster.Vector{0, 0, 0, s.used},
+		Machine: &cluster.Machine{
+			Name:        s.name,
+			Ready:       true,
+			Labels:      labels,
+			Path:        cluster.PathOf(testLevels(), labels),
+			Allocatable: cluster.Vector{64000, 1 << 40, 110, s.gpus},
+		},
+		Used: cluster.Vector{0, 0, 0, s.used},
 	}
 	if s.edit != nil {
 		s.edit(n)
@@ -59,20 +61,27 @@ func world(specs ...nodeSpec) *cluster.Snapshot {
 func ask(count int, gpus int64, edits ...func(*Request)) *Request {
 	r := &Request{
 		Name:     "test/gang",
-		Count:    count,
 		Strategy: "leastLoaded",
-		Topology: NoTopology(),
-		Pod: Shape{
-			Resources:       cluster.Vector{1000, 1 << 30, 1, gpus},
-			GPUResource:     gpuResource,
-			GPUResourceName: "nvidia.com/gpu",
-			GPUs:            gpus,
-		},
+		Groups: []Group{{
+			Count:    count,
+			Topology: NoTopology(),
+			Pod: Shape{
+				Resources:       cluster.Vector{1000, 1 << 30, 1, gpus},
+				GPUResource:     gpuResource,
+				GPUResourceName: "nvidia.com/gpu",
+				GPUs:            gpus,
+			},
+		}},
 	}
 	for _, edit := range edits {
 		edit(r)
 	}
 	return r
+}
+
+// group edits the only group of a request.
+func group(edit func(*Group)) func(*Request) {
+	return func(r *Request) { edit(&r.Groups[0]) }
 }
 
 func registry(t testing.TB) *Registry {
@@ -86,7 +95,7 @@ func registry(t testing.TB) *Registry {
 
 func plan(t testing.TB, s *cluster.Snapshot, r *Request) Decision {
 	t.Helper()
-	d, err := Plan(s, r, registry(t))
+	d, err := Plan(s, r, Options{Strategies: registry(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,13 +9,13 @@ import (
 
 // equalNodes tells whether placement would see no difference. Most node events are heartbeats,
 // which must cost nothing.
-func equalNodes(a, b *cluster.Node) bool {
+func equalNodes(a, b *cluster.Machine) bool {
 	return a.Ready == b.Ready && a.Cordoned == b.Cordoned && a.GPU == b.GPU &&
 		equalVectors(a.Allocatable, b.Allocatable) && equalPaths(a, b) &&
 		slices.Equal(a.Taints, b.Taints) && maps.Equal(a.Labels, b.Labels)
 }
 
-func equalPaths(a, b *cluster.Node) bool { return slices.Equal(a.Path, b.Path) }
+func equalPaths(a, b *cluster.Machine) bool { return slices.Equal(a.Path, b.Path) }
 
 // equalVectors compares amounts; a shorter vector is zero at its end.
 func equalVectors(a, b cluster.Vector) bool {

@@ -16,12 +16,13 @@ const (
 	labelMemory   = "nvidia.com/gpu.memory" // MiB of one GPU
 	labelCount    = "nvidia.com/gpu.count"
 	labelReplicas = "nvidia.com/gpu.replicas"
+	labelSharing  = "nvidia.com/gpu.sharing-strategy"
 	resourceGPU   = "nvidia.com/gpu"
 )
 
 // translateNode reads a node, growing the table of resources as it meets new ones.
-func translateNode(n *corev1.Node, levels []cluster.Level, resources *cluster.Resources) (*cluster.Node, *cluster.Resources) {
-	node := &cluster.Node{
+func translateNode(n *corev1.Node, levels []cluster.Level, resources *cluster.Resources) (*cluster.Machine, *cluster.Resources) {
+	node := &cluster.Machine{
 		Name:     n.Name,
 		Ready:    ready(n),
 		Cordoned: n.Spec.Unschedulable,
@@ -31,6 +32,7 @@ func translateNode(n *corev1.Node, levels []cluster.Level, resources *cluster.Re
 			Architecture: strings.ToLower(n.Labels[labelFamily]),
 			MemoryMiB:    number(n.Labels[labelMemory]),
 			Replicas:     int(number(n.Labels[labelReplicas])),
+			Sharing:      n.Labels[labelSharing],
 		},
 		Path: cluster.PathOf(levels, n.Labels),
 	}

@@ -26,19 +26,24 @@ type Ask struct {
 	Avoid []string
 }
 
-// narrow is what the topology asks of members that are replaced.
-func (a *Ask) narrow(t placement.Topology) placement.Topology {
-	if t.SliceLevel >= 0 {
-		if a.InSlice {
-			t.Required = max(t.Required, t.SliceLevel)
-		} else {
-			// The whole slice is replaced: it must be in one domain, wherever that is.
-			t.SliceSize = len(a.Ranks)
-			return t
-		}
+// narrow changes the group to what is asked of members that are replaced.
+func (a *Ask) narrow(g *placement.Group) {
+	g.Kept = a.Kept
+	if a.Ranks == nil {
+		return
 	}
-	t.SliceLevel = placement.AnyLevel
-	return t
+	g.Count, g.MinCount = len(a.Ranks), 0
+	if len(g.Slices) == 0 {
+		return
+	}
+	slice := g.Slices[len(g.Slices)-1]
+	g.Slices = nil
+	if a.InSlice {
+		g.Topology.Required = max(g.Topology.Required, slice.Level)
+		return
+	}
+	// The whole slice is replaced: it must be in one domain, wherever that is.
+	g.Slices = []placement.Slice{{Level: slice.Level, Size: len(a.Ranks)}}
 }
 
 // Plan decides where the pods of the workload go and, if there is room, holds it for them, in
@@ -60,18 +65,15 @@ func (s *State) Plan(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask Ask) (plac
 	if err != nil {
 		return placement.Decision{}, nil, err
 	}
-	r.Kept, r.Avoid = ask.Kept, ask.Avoid
-	if ask.Ranks != nil {
-		r.Count, r.MinCount = len(ask.Ranks), 0
-		r.Topology = ask.narrow(r.Topology)
-	}
+	r.Avoid = ask.Avoid
+	ask.narrow(&r.Groups[0])
 	s.release(w.UID, ask.Ranks)
-	d, err := placement.Plan(s.current(), &r, s.strategies)
+	d, err := placement.Plan(s.current(), &r, placement.Options{Strategies: s.strategies, Cache: &s.cache})
 	if err != nil || !d.Feasible {
 		return d, nil, err
 	}
-	nodeOf := make(map[int32]string, len(d.Nodes))
-	for i, node := range d.Nodes {
+	nodeOf := make(map[int32]string, d.Size())
+	for i, node := range d.Nodes() {
 		rank := int32(i)
 		if ask.Ranks != nil {
 			rank = ask.Ranks[i]

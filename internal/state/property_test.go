@@ -218,7 +218,7 @@ func TestStateFromEventsIsStateFromLists(t *testing.T) {
 
 func describe(s *cluster.Snapshot) string {
 	text := ""
-	for _, n := range s.Nodes {
+	for _, n := range s.Nodes() {
 		text += fmt.Sprintf("%s %v ready=%v cordoned=%v", n.Name, n.Path, n.Ready, n.Cordoned)
 		for i := range s.Resources.Len() {
 			if n.Allocatable.At(i) != 0 || n.Used.At(i) != 0 {

@@ -39,24 +39,22 @@ func ResourceName(w *gpuv1alpha1.GPUWorkload) string {
 
 // request translates a workload and the pod it runs into a question to the engine.
 func request(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, levels []cluster.Level, resources *cluster.Resources) (placement.Request, error) {
-	topology, err := translateTopology(w.Spec.Topology, levels)
-	if err != nil {
+	group := placement.Group{Count: int(max(w.Spec.Parallelism, 1)), Pod: shape(w, pod, resources)}
+	if err := translateTopology(&group, w.Spec.Topology, levels); err != nil {
 		return placement.Request{}, err
 	}
 	r := placement.Request{
 		Name:     w.Namespace + "/" + w.Name,
-		Count:    int(max(w.Spec.Parallelism, 1)),
 		Strategy: w.Spec.SchedulingStrategy,
-		Topology: topology,
 		Seed:     seed(w.UID, w.Status.Attempt),
 	}
 	if r.Strategy == "" {
 		r.Strategy = gpuv1alpha1.DefaultStrategy
 	}
 	if w.Spec.MinParallelism != nil {
-		r.MinCount = int(*w.Spec.MinParallelism)
+		group.MinCount = int(*w.Spec.MinParallelism)
 	}
-	r.Pod = shape(w, pod, resources)
+	r.Groups = []placement.Group{group}
 	return r, nil
 }
 
@@ -85,6 +83,7 @@ func shape(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, resources *cluster.Resou
 		})
 	}
 	if g := w.Spec.GPU; g != nil {
+		s.Prefer = preference(g.TopologyPreference)
 		s.GPU.Product = g.Product
 		s.GPU.Architecture = strings.ToLower(g.Architecture)
 		if g.MinMemory != nil {
@@ -98,25 +97,34 @@ func shape(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, resources *cluster.Resou
 	return s
 }
 
-func translateTopology(t *gpuv1alpha1.TopologyRequirements, levels []cluster.Level) (placement.Topology, error) {
-	topology := placement.NoTopology()
+func translateTopology(group *placement.Group, t *gpuv1alpha1.TopologyRequirements, levels []cluster.Level) error {
+	group.Topology = placement.NoTopology()
 	if t == nil {
-		return topology, nil
+		return nil
 	}
 	var err error
-	if topology.Required, err = findLevel(levels, "spec.topology.required", t.Required); err != nil {
-		return topology, err
+	if group.Topology.Required, err = findLevel(levels, "spec.topology.required", t.Required); err != nil {
+		return err
 	}
-	if topology.Preferred, err = findLevel(levels, "spec.topology.preferred", t.Preferred); err != nil {
-		return topology, err
+	if group.Topology.Preferred, err = findLevel(levels, "spec.topology.preferred", t.Preferred); err != nil {
+		return err
 	}
-	if t.Slice != nil {
-		if topology.SliceLevel, err = findLevel(levels, "spec.topology.slice.level", t.Slice.Level); err != nil {
-			return topology, err
+	if t.Slice == nil {
+		return nil
+	}
+	slice := placement.Slice{Size: int(t.Slice.Size)}
+	if slice.Level, err = findLevel(levels, "spec.topology.slice.level", t.Slice.Level); err != nil {
+		return err
+	}
+	if slice.Level < group.Topology.Required {
+		return &InvalidError{
+			Field: "spec.topology.slice.level",
+			Problem: fmt.Sprintf("%s is wider than %s, which is required of the whole gang: ask for slices at %s or a narrower level",
+				t.Slice.Level, t.Required, t.Required),
 		}
-		topology.SliceSize = int(t.Slice.Size)
 	}
-	return topology, nil
+	group.Slices = []placement.Slice{slice}
+	return nil
 }
 
 func findLevel(levels []cluster.Level, field, name string) (int, error) {
@@ -161,4 +169,17 @@ func seed(uid types.UID, attempt int32) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s/%d", uid, attempt)
 	return h.Sum64()
+}
+
+// preference translates what the pod's GPUs should have in common.
+func preference(p gpuv1alpha1.TopologyPreference) placement.Preference {
+	switch p {
+	case gpuv1alpha1.TopologyNVLink:
+		return placement.PreferNVLink
+	case gpuv1alpha1.TopologyNUMA:
+		return placement.PreferNUMA
+	case gpuv1alpha1.TopologyPCIe:
+		return placement.PreferPCIe
+	}
+	return placement.AnyGPUs
 }

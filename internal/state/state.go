@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
+	"github.com/reyisjones/gpu-orchestrator/core/gpu"
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
 )
 
@@ -26,11 +27,16 @@ type State struct {
 	snapshot   *cluster.Snapshot
 	changed    map[string]struct{}
 	reordered  bool
+
+	// cache is what placement remembers from one plan to the next; models are the MIG
+	// geometries of the GPUs seen, nil for those that have none.
+	cache  placement.Cache
+	models map[cluster.GPUFacts]*gpu.Geometry
 }
 
 // entry is what is known of one node. Its node is nil while only pods speak of it.
 type entry struct {
-	node *cluster.Node
+	node *cluster.Machine
 	used cluster.Vector
 }
 
@@ -67,6 +73,7 @@ func New(levels []cluster.Level, strategies *placement.Registry) *State {
 		holds:      make(map[types.UID]*hold),
 		changed:    make(map[string]struct{}),
 		reordered:  true,
+		models:     make(map[cluster.GPUFacts]*gpu.Geometry),
 	}
 }
 
@@ -95,6 +102,7 @@ func (s *State) SetNode(n *corev1.Node) (better bool) {
 	if old == nil || !equalPaths(old, node) {
 		s.reordered = true
 	}
+	node.Geometry = s.geometry(node.GPU)
 	e.node = node
 	s.touch(n.Name)
 	return true
@@ -213,9 +221,19 @@ func (s *State) frozen(name string) *cluster.Node {
 	if e == nil || e.node == nil {
 		return nil
 	}
-	n := *e.node
-	n.Used = e.used.Clone()
-	return &n
+	return &cluster.Node{Machine: e.node, Used: e.used.Clone()}
+}
+
+// geometry returns how GPUs of the kind can be cut, one value for all nodes that have it.
+func (s *State) geometry(facts cluster.GPUFacts) *gpu.Geometry {
+	known, ok := s.models[facts]
+	if !ok {
+		if g, has := gpu.GeometryOf(facts.Product, facts.MemoryMiB); has {
+			known = g
+		}
+		s.models[facts] = known
+	}
+	return known
 }
 
 func (s *State) entry(name string) *entry {

@@ -1,0 +1,96 @@
+package cluster
+
+import "fmt"
+
+// Txn tries changes on a snapshot and takes them back. Snapshots share what does not change,
+// so that every state a Txn passes through is a snapshot of its own: going back is going back
+// to it, and nothing is ever undone by hand.
+//
+// A Txn is for one goroutine; the snapshots it gives out are as immutable as any.
+type Txn struct {
+	now   *Snapshot
+	marks []*Snapshot
+}
+
+// Begin starts a Txn over s.
+func (s *Snapshot) Begin() *Txn { return &Txn{now: s} }
+
+// Snapshot returns the cluster with the changes so far.
+func (t *Txn) Snapshot() *Snapshot { return t.now }
+
+// Placement is a pod and the position of the node that it goes to or leaves.
+type Placement struct {
+	Node int
+	Pod  *Pod
+}
+
+// Place puts pods on nodes. It refuses, and changes nothing, where a node would hold more than
+// it offers.
+func (t *Txn) Place(placements ...Placement) error {
+	changed := t.group(placements)
+	for i, pods := range changed {
+		n := t.now.At(i)
+		next := n.With(pods...)
+		for r, used := range next.Used {
+			if used > n.Allocatable.At(r) && used > n.Used.At(r) {
+				return fmt.Errorf("placing %d pods on %s: %d of %s used, %d allocatable",
+					len(pods), n.Name, used, t.now.Resources.Name(r), n.Allocatable.At(r))
+			}
+		}
+		if err := checkGPUs(n, pods); err != nil {
+			return fmt.Errorf("placing %d pods on %s: %w", len(pods), n.Name, err)
+		}
+	}
+	t.apply(changed, (*Node).With)
+	return nil
+}
+
+// Evict takes pods from their nodes.
+func (t *Txn) Evict(placements ...Placement) {
+	t.apply(t.group(placements), (*Node).Without)
+}
+
+// Checkpoint marks the present state and returns what to give to Rollback.
+func (t *Txn) Checkpoint() int {
+	t.marks = append(t.marks, t.now)
+	return len(t.marks) - 1
+}
+
+// Rollback returns to the state at the checkpoint. Later checkpoints are void then.
+func (t *Txn) Rollback(mark int) {
+	t.now = t.marks[mark]
+	t.marks = t.marks[:mark]
+}
+
+func (t *Txn) group(placements []Placement) map[int][]*Pod {
+	by := make(map[int][]*Pod, min(len(placements), t.now.Len()))
+	for _, p := range placements {
+		by[p.Node] = append(by[p.Node], p.Pod)
+	}
+	return by
+}
+
+func (t *Txn) apply(changed map[int][]*Pod, change func(*Node, ...*Pod) *Node) {
+	nodes := make([]*Node, 0, len(changed))
+	for i, pods := range changed {
+		nodes = append(nodes, change(t.now.At(i), pods...))
+	}
+	t.now = t.now.Next(t.now.Generation+1, t.now.Resources, nodes)
+}
+
+// checkGPUs tells whether the single GPUs that the pods name are free, each for all of them.
+func checkGPUs(n *Node, pods []*Pod) error {
+	for _, p := range pods {
+		if p.Milli > 0 && p.Milli < Full {
+			for _, i := range p.GPUs.Indexes() {
+				if n.FreeShare(i) < p.Milli {
+					return fmt.Errorf("%d/1000 of GPU %d asked for, %d free", p.Milli, i, n.FreeShare(i))
+				}
+			}
+		} else if busy := p.GPUs &^ n.WholeGPUs(); busy != 0 {
+			return fmt.Errorf("GPU %d is in use", busy.Lowest())
+		}
+		n = n.With(p)
+	}
+	return nil
+}

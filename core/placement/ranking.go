@@ -1,0 +1,116 @@
+package placement
+
+import (
+	"math"
+	"slices"
+)
+
+// ranking orders the nodes of a view by a strategy's score. It is a tournament: a tree whose
+// leaves are the nodes and in which every inner place holds the better of the two below, so
+// that a change of one node is settled in log n matches.
+type ranking struct {
+	strategy Strategy
+	scoring  *Scoring
+	scores   []float64
+	// winner is the tree: the children of i are 2i and 2i+1, the leaves start at size; -1 is
+	// nobody.
+	winner []int32
+	size   int
+	c      Candidate
+}
+
+// ranking returns the view's nodes ordered by the strategy, up to date.
+func (v *view) ranking(strategy Strategy, scoring *Scoring) *ranking {
+	for _, r := range v.rankings {
+		if r.scoring == scoring && r.strategy.Name() == strategy.Name() {
+			return r
+		}
+	}
+	r := &ranking{strategy: strategy, scoring: scoring, size: 1}
+	n := len(v.fits)
+	for r.size < n {
+		r.size *= 2
+	}
+	r.scores = make([]float64, n)
+	r.winner = slices.Repeat([]int32{-1}, 2*r.size)
+	for i := range v.fits {
+		r.enter(v, i)
+	}
+	for k := r.size - 1; k > 0; k-- {
+		r.winner[k] = r.better(r.winner[2*k], r.winner[2*k+1])
+	}
+	v.rankings = append(v.rankings, r)
+	return r
+}
+
+func (r *ranking) enter(v *view, i int) {
+	r.winner[r.size+i] = -1
+	r.scores[i] = math.Inf(-1)
+	if v.fits[i] > 0 {
+		r.winner[r.size+i] = int32(i)
+		r.c = Candidate{Node: v.at.At(i), Pod: &v.need.Shape, Scoring: r.scoring}
+		r.scores[i] = scoreNode(r.strategy, &v.need, &r.c)
+	}
+}
+
+func (r *ranking) update(v *view, i int) {
+	r.enter(v, i)
+	for k := (r.size + i) / 2; k > 0; k /= 2 {
+		w := r.better(r.winner[2*k], r.winner[2*k+1])
+		if w == r.winner[k] && int(w) != i {
+			return // The node did not win here before and does not now.
+		}
+		r.winner[k] = w
+	}
+}
+
+// better returns the node with the higher score, among equals the first.
+func (r *ranking) better(a, b int32) int32 {
+	if b < 0 || a >= 0 && r.scores[a] >= r.scores[b] {
+		return a
+	}
+	return b
+}
+
+// best returns the position of the best node that fits, -1 if none does.
+func (r *ranking) best() int { return int(r.winner[1]) }
+
+// next returns the best node but i: the best of those that i beat on its way up.
+func (r *ranking) next(i int) int {
+	best := int32(-1)
+	for k := r.size + i; k > 1; k /= 2 {
+		rival := r.winner[k^1]
+		switch {
+		case best < 0:
+			best = rival
+		case rival >= 0 && (r.scores[rival] > r.scores[best] || r.scores[rival] == r.scores[best] && rival < best):
+			best = rival
+		}
+	}
+	return int(best)
+}
+
+// likeScale puts preferred node affinity above every strategy's score.
+const likeScale = 1 << 40
+
+// scoreNode fills in what the candidate's node has left and asks the strategy.
+func scoreNode(strategy Strategy, q *need, c *Candidate) float64 {
+	c.FreeGPUs = c.Node.Free(q.GPUResource) - int64(c.Placed)*q.GPUs
+	c.Whole = 0
+	if c.Node.Board != nil {
+		c.Whole = c.Node.WholeGPUs()
+		for range c.Placed {
+			if q.whole {
+				set, _ := c.Node.Board.Best(c.Whole, int(q.GPUs), 0)
+				c.Whole &^= set
+			}
+		}
+	}
+	score := strategy.Score(c)
+	for i := range q.Likes {
+		if l := &q.Likes[i]; l.Term.Matches(c.Node.Machine) {
+			score += float64(l.Weight) * likeScale
+		}
+	}
+	return score
+}

@@ -1,0 +1,3 @@
+package placement
+
+func (p *planner) planSeveral() Decision { return Decision{Undecided: true} }
