@@ -1,0 +1,60 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// maxProblems is how many problems of one file are shown: who has more has one mistake that
+// shows everywhere, and the first of them tell which.
+const maxProblems = 20
+
+// Problem is something wrong with a file.
+type Problem struct {
+	// File and Line say where it is; Line counts from 1, 0 is the file as a whole.
+	File string
+	Line int
+	// Path names the field: "nodes[0].gpus.links[1]".
+	Path string
+	// Text says what is wrong and what was expected.
+	Text string
+}
+
+// String returns the problem as one line: "gang.yaml:12: request.groups[0].count: …".
+func (p Problem) String() string {
+	place := p.File
+	if p.Line > 0 {
+		place = fmt.Sprintf("%s:%d", p.File, p.Line)
+	}
+	if p.Path == "" {
+		return place + ": " + p.Text
+	}
+	return place + ": " + p.Path + ": " + p.Text
+}
+
+// Problems is the error of files that cannot be answered: everything that is wrong with them.
+type Problems []Problem
+
+// Error lists the problems, one a line and up to 20 of a file, in the order of files and lines.
+func (ps Problems) Error() string {
+	var lines []string
+	for len(ps) > 0 {
+		n := 1
+		for n < len(ps) && ps[n].File == ps[0].File {
+			n++
+		}
+		of := slices.Clone(ps[:n])
+		slices.SortStableFunc(of, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
+		for i, p := range of {
+			if i == maxProblems {
+				lines = append(lines, fmt.Sprintf("%s: and %d more", p.File, len(of)-i))
+				break
+			}
+			lines = append(lines, p.String())
+		}
+		ps = ps[n:]
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,155 @@
+package sim
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Input is a file to be read. Name is what messages call it.
+type Input struct {
+	Name string
+	Data []byte
+}
+
+// Read reads scenarios and checks everything they say. The error is a Problems with all that is
+// wrong with any of the files; then there are no scenarios.
+//
+// A scenario that is to be skipped is left out if anything is wrong with it: its source knows
+// that it is not for us.
+func Read(inputs ...Input) ([]*Scenario, error) {
+	var (
+		scenarios []*Scenario
+		problems  Problems
+		names     = map[string]*Scenario{}
+	)
+	for _, in := range inputs {
+		found := readFile(in, &problems)
+		for _, s := range found {
+			if first, twice := names[s.Name]; twice && s.Name != "" {
+				s.src.bad(path{"name"}, fmt.Sprintf("%q is also the name of a scenario at %s:%d; expected a name of its own",
+					s.Name, first.src.file, first.src.line(path{"name"})))
+			}
+			names[s.Name] = s
+		}
+		scenarios = append(scenarios, found...)
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return scenarios, nil
+}
+
+func readFile(in Input, problems *Problems) []*Scenario {
+	var (
+		scenarios []*Scenario
+		left      = maxValues
+		full      = false
+		found     = 0
+	)
+	documents := yaml.NewDecoder(bytes.NewReader(in.Data))
+	for {
+		var document yaml.Node
+		err := documents.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			*problems = append(*problems, syntaxProblem(in.Name, err))
+			return scenarios
+		}
+		for _, src := range split(in.Name, &document, problems) {
+			found++
+			d := decoder{src: src, left: &left, full: &full}
+			if s := d.scenario(problems); s != nil {
+				scenarios = append(scenarios, s)
+			}
+		}
+	}
+	if found == 0 && len(*problems) == 0 {
+		*problems = append(*problems, Problem{File: in.Name, Text: "holds no scenario; expected one, or a list of them under scenarios"})
+	}
+	return scenarios
+}
+
+// scenario reads and checks one scenario; nil if it is to be left out.
+func (d decoder) scenario(problems *Problems) *Scenario {
+	own := Problems{}
+	d.src.problems = &own
+	s := &Scenario{src: d.src}
+	d.value(d.src.root, reflect.ValueOf(s).Elem(), nil)
+	unreadable := own
+	own = nil
+	s.check()
+	d.src.problems = problems
+	// What could not be read is zero now: what is wrong with that was said already.
+	own = slices.DeleteFunc(own, func(p Problem) bool {
+		return slices.ContainsFunc(unreadable, func(u Problem) bool { return inside(p.Path, u.Path) })
+	})
+	if s.Skip != "" && len(unreadable)+len(own) > 0 {
+		return nil
+	}
+	*problems = append(append(*problems, unreadable...), own...)
+	return s
+}
+
+// inside tells whether a path leads to or into what the other leads to.
+func inside(p, other string) bool {
+	rest, ok := strings.CutPrefix(p, other)
+	return ok && (rest == "" || other == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// split returns the scenarios of one document: itself, or what is listed under scenarios.
+func split(file string, document *yaml.Node, problems *Problems) []*source {
+	if len(document.Content) == 0 {
+		return nil
+	}
+	root := document.Content[0]
+	whole := &source{file: file, root: root, problems: problems}
+	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
+		return nil
+	}
+	if root.Kind != yaml.MappingNode {
+		whole.bad(nil, "is "+shown(root)+"; expected a scenario, or a list of them under scenarios")
+		return nil
+	}
+	list, _ := child(root, "scenarios")
+	if list == nil {
+		return []*source{whole}
+	}
+	for i := 0; i < len(root.Content); i += 2 {
+		if key := root.Content[i].Value; key != "scenarios" {
+			whole.bad(path{key}, "stands beside scenarios; expected nothing but that list")
+		}
+	}
+	if list.Kind != yaml.SequenceNode {
+		whole.bad(path{"scenarios"}, "is "+shown(list)+"; expected a list of scenarios")
+		return nil
+	}
+	sources := make([]*source, len(list.Content))
+	for i, n := range list.Content {
+		sources[i] = &source{file: file, root: n, prefix: path{"scenarios", i}, problems: problems}
+	}
+	return sources
+}
+
+var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
+
+// syntaxProblem puts the YAML library's message into our form.
+func syntaxProblem(file string, err error) Problem {
+	text := strings.ReplaceAll(err.Error(), "\n", " ")
+	p := Problem{File: file, Text: text + "; expected YAML or JSON"}
+	if m := yamlLine.FindStringSubmatch(text); m != nil {
+		p.Line, _ = strconv.Atoi(m[1])
+		p.Text = m[2] + "; expected YAML or JSON"
+	}
+	return p
+}
