@@ -40,6 +40,10 @@ type planner struct {
 	seeded   bool
 	scoring  *Scoring
 	cache    *Cache
+	// root is the tree of what is placed together, largest the most of each resource that any
+	// node has: of requests with several groups.
+	root    *unit
+	largest cluster.Vector
 }
 
 func newPlanner(s *cluster.Snapshot, r *Request, o Options) (*planner, error) {
@@ -113,7 +117,8 @@ func (p *planner) gang(s *cluster.Snapshot, group *Group) *gang {
 // than that.
 func (p *planner) single(g *gang) (int, bool) {
 	group := g.group
-	if group.Count != 1 || p.seeded || len(p.request.Avoid) > 0 || group.Limits != nil || len(group.Kept) > 0 {
+	picker, picks := p.strategy.(Picker)
+	if group.Count != 1 || p.seeded && !picks || len(p.request.Avoid) > 0 || group.Limits != nil || len(group.Kept) > 0 {
 		return 0, false
 	}
 	if t := group.Topology.Required; t >= 0 && g.levelTotal(t) != g.room.total {
@@ -123,6 +128,13 @@ func (p *planner) single(g *gang) (int, bool) {
 		if g.levelTotal(s.Level) != g.room.total {
 			return 0, false
 		}
+	}
+	if picks {
+		fit := g.view.census()
+		if fit.total() == 0 {
+			return 0, false
+		}
+		return fit.nth(picker.Pick(fit.total(), p.request.Seed)), true
 	}
 	i := g.view.ranking(p.strategy, p.scoring).best()
 	return i, i >= 0

@@ -16,6 +16,9 @@ func (Random) Score(c *Candidate) float64 {
 	return float64(h) / math.MaxUint64
 }
 
+// Pick implements Picker. The remainder prefers small numbers by less than 2^-40.
+func (Random) Pick(count int, seed uint64) int { return int(mix(seed) % uint64(count)) }
+
 // mix spreads the weak low bits of FNV over the word (the finalizer of SplitMix64, Steele et
 // al. 2014), so that names that differ in one digit do not come out in order.
 func mix(x uint64) uint64 {

@@ -1,3 +1,264 @@
 package placement
 
-func (p *planner) planSeveral() Decision { return Decision{Undecided: true} }
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/reyisjones/gpu-orchestrator/core/cluster"
+)
+
+// firstWidth is how many places are tried for each group before the search becomes a complete
+// one; betterSteps is how many steps may go into improving a plan that is found.
+const (
+	firstWidth  = 8
+	betterSteps = 256
+)
+
+// planSeveral places a request of several groups: all at full size, for want of room all at
+// their minimum and then grown, and for want of that by trying everything.
+func (p *planner) planSeveral() Decision {
+	p.largest = largest(p.s)
+	p.root = p.units()
+	full, least := p.sizes()
+	budget := p.options.Budget
+	if budget <= 0 {
+		budget = DefaultBudget
+	}
+	if found := p.searchFor(full, firstWidth, budget/4).best; found != nil {
+		return p.decideSeveral(found)
+	}
+	if !slices.Equal(full, least) {
+		if found := p.searchFor(least, firstWidth, budget/4).best; found != nil {
+			return p.decideSeveral(p.grow(found))
+		}
+	}
+	if d, proven := p.refuseAlone(least); proven {
+		return d
+	}
+	q := p.searchFor(least, 0, budget)
+	switch {
+	case q.best != nil:
+		return p.decideSeveral(p.grow(q.best))
+	case q.out() || p.devicesMatter():
+		return p.undecided(q.steps)
+	}
+	return p.exhausted()
+}
+
+// sizes returns the groups' full sizes and the smallest ones that will do.
+func (p *planner) sizes() (full, least []int) {
+	for i := range p.request.Groups {
+		g := &p.request.Groups[i]
+		full, least = append(full, g.Count), append(least, g.least())
+	}
+	return full, least
+}
+
+// largest returns the most of each resource that any node has.
+func largest(s *cluster.Snapshot) cluster.Vector {
+	v := make(cluster.Vector, s.Resources.Len())
+	for _, n := range s.Nodes() {
+		for i := range v {
+			v[i] = max(v[i], n.Allocatable.At(i))
+		}
+	}
+	return v
+}
+
+func (p *planner) searchFor(sizes []int, width, limit int) *search {
+	q := &search{
+		p:      p,
+		sizes:  sizes,
+		limit:  limit,
+		width:  width,
+		placed: make([]placedGroup, len(sizes)),
+		extra:  betterSteps,
+	}
+	q.run(p.s, []task{{unit: p.root, bound: p.s.Whole()}})
+	return q
+}
+
+// trialCache is the memory of the search, apart from that of the cluster as it is.
+func (p *planner) trialCache() *Cache {
+	if p.cache.trial == nil {
+		p.cache.trial = &Cache{}
+	}
+	return p.cache.trial
+}
+
+// trial is gang over a snapshot of the search. What it works with is its own: the search holds
+// several at a time.
+func (p *planner) trial(s *cluster.Snapshot, group *Group) *gang {
+	own := *p
+	own.cache = p.trialCache()
+	g := own.gang(s, group)
+	fits := room{}
+	fits.copyOf(g.room)
+	g.room, g.work = &fits, &scratch{}
+	return g
+}
+
+// grow adds to a plan of minimum sizes what still fits, group by group.
+func (p *planner) grow(found *solution) *solution {
+	grown := &solution{groups: slices.Clone(found.groups), s: found.s}
+	for i := range p.request.Groups {
+		g := &p.request.Groups[i]
+		placed := &grown.groups[i]
+		more := *g
+		more.Count, more.MinCount = g.Count-len(placed.pods.Nodes), 1
+		if more.Count <= 0 {
+			continue
+		}
+		more.Kept = slices.Concat(g.Kept, placed.pods.Nodes)
+		trial := p.trial(grown.s, &more)
+		trial.restrict(p.request.Avoid)
+		_, takes, ok := trial.place(placed.bound)
+		if !ok {
+			continue
+		}
+		a := trial.assign(slices.Clone(takes))
+		grown.s = addPods(grown.s, &a, g)
+		placed.takes = append(slices.Clone(placed.takes), takes...)
+		placed.pods = joined(placed.pods, a)
+	}
+	return grown
+}
+
+// joined appends the pods of b to those of a.
+func joined(a, b Assignment) Assignment {
+	if a.GPUs != nil || b.GPUs != nil {
+		a.GPUs = append(slices.Grow(a.GPUs, len(a.At))[:len(a.At)], b.GPUs...)
+	}
+	a.Name = b.Name
+	a.Nodes = append(a.Nodes, b.Nodes...)
+	a.At = append(a.At, b.At...)
+	a.Instances = append(a.Instances, b.Instances...)
+	a.Offers = append(a.Offers, b.Offers...)
+	return a
+}
+
+// decideSeveral turns a plan of several groups into a Decision.
+func (p *planner) decideSeveral(found *solution) Decision {
+	d := Decision{Feasible: true}
+	d.Why.Nodes = p.s.Len()
+	for i := range found.groups {
+		a := found.groups[i].pods
+		a.Name = p.request.Groups[i].Name
+		d.Groups = append(d.Groups, a)
+	}
+	p.nameDomain(&d)
+	d.Why.Sentence = describe(&d, p.request)
+	if p.options.Explain {
+		first := p.root.parts[0].groups[0]
+		if placed := &found.groups[first]; len(placed.takes) > 0 {
+			g := p.gang(p.s, &p.request.Groups[first])
+			g.restrict(p.request.Avoid)
+			p.explainPlan(&d, g, placed.choice, placed.takes)
+		}
+	}
+	return d
+}
+
+// nameDomain says which domain holds all groups, if one of a level that somebody asked for
+// does: the narrowest.
+func (p *planner) nameDomain(d *Decision) {
+	narrowest := AnyLevel
+	var visit func(u *unit)
+	visit = func(u *unit) {
+		narrowest = max(narrowest, u.topology.Required, u.topology.Preferred)
+		for _, part := range u.parts {
+			visit(part)
+		}
+	}
+	visit(p.root)
+	for level := narrowest; level >= 0; level-- {
+		domain := -1
+		same := true
+		for i := range d.Groups {
+			for _, at := range d.Groups[i].At {
+				at := p.s.DomainOf(level, int(at))
+				same = same && at >= 0 && (domain < 0 || at == domain)
+				domain = at
+			}
+		}
+		if same && domain >= 0 {
+			d.Domain, d.Level = p.s.DomainName(p.s.Domains(level)[domain]), p.s.Levels[level].Name
+			return
+		}
+	}
+}
+
+// refuseAlone looks for a group that does not fit even if it has the cluster for itself, and
+// for a set of which no domain holds every group by itself.
+func (p *planner) refuseAlone(least []int) (Decision, bool) {
+	for i := range p.request.Groups {
+		group := p.request.Groups[i]
+		group.Count, group.MinCount = max(least[i], 1), 0
+		g := p.gang(p.s, &group)
+		g.restrict(p.request.Avoid)
+		if _, _, ok := g.place(p.s.Whole()); !ok {
+			why := p.refuse(g)
+			why.Sentence = fmt.Sprintf("group %s: %s", group.Name, why.Sentence)
+			return Decision{Why: why}, true
+		}
+	}
+	return p.refuseSet(p.root, least)
+}
+
+// refuseSet looks for a set of which no domain of its required level could hold all groups.
+func (p *planner) refuseSet(u *unit, least []int) (Decision, bool) {
+	q := &search{p: p, sizes: least}
+	if u.group < 0 && u.topology.Required >= 0 {
+		if len(q.domains(p.s, task{unit: u, bound: p.s.Whole()})) == 0 {
+			level := p.s.Levels[u.topology.Required].Name
+			names := p.groupNames(u)
+			return Decision{Why: Explanation{
+				Nodes:       p.s.Len(),
+				Certificate: &Certificate{Kind: TooMuchInAll, Groups: names, Level: level},
+				Sentence: fmt.Sprintf("no %s has room for each of the groups %s, which must share one: ask for a wider level",
+					level, strings.Join(names, ", ")),
+			}}, true
+		}
+	}
+	for _, part := range u.parts {
+		if d, proven := p.refuseSet(part, least); proven {
+			return d, true
+		}
+	}
+	return Decision{}, false
+}
+
+func (p *planner) groupNames(u *unit) []string {
+	names := make([]string, len(u.groups))
+	for k, i := range u.groups {
+		names[k] = p.request.Groups[i].Name
+	}
+	return names
+}
+
+// devicesMatter tells whether there is more to a placement than how many pods go on a node:
+// then trying every number of pods is not trying everything.
+func (p *planner) devicesMatter() bool {
+	return slices.ContainsFunc(p.request.Groups, func(g Group) bool {
+		return g.Pod.Milli > 0 && g.Pod.GPUs == 0 || len(g.Pod.MIG) > 0 || g.Pod.Include != 0 || g.Mbps > 0 || g.KeptInSlices
+	})
+}
+
+func (p *planner) undecided(steps int) Decision {
+	return Decision{Undecided: true, Why: Explanation{
+		Nodes: p.s.Len(),
+		Sentence: fmt.Sprintf("each group of %s would fit by itself; whether they fit together is not decided after %d steps",
+			p.request.Name, steps),
+	}}
+}
+
+func (p *planner) exhausted() Decision {
+	names := p.groupNames(p.root)
+	return Decision{Why: Explanation{
+		Nodes:       p.s.Len(),
+		Certificate: &Certificate{Kind: Exhausted, Groups: names},
+		Sentence: fmt.Sprintf("each of the groups %s would fit by itself, but not together: every way was tried; ask for fewer pods, or wait for room",
+			strings.Join(names, ", ")),
+	}}
+}

@@ -65,6 +65,14 @@ type Seeded interface {
 	Seeded() bool
 }
 
+// Picker is a Strategy that takes a node for a single pod by its number among those that fit,
+// whatever they are like.
+type Picker interface {
+	Strategy
+	// Pick returns a number from 0 to count-1; count is how many nodes fit.
+	Pick(count int, seed uint64) int
+}
+
 // Candidate is a node that fits, as a Strategy sees it.
 type Candidate struct {
 	// Node is the node as the snapshot has it, before this plan.
@@ -121,7 +129,9 @@ func NewRegistry(strategies ...Strategy) (*Registry, error) {
 // Builtin returns the strategies that come with the product. The list is written out here, so
 // that reading one line tells what there is.
 func Builtin() []Strategy {
-	return []Strategy{LeastLoaded{}, Random{}, CostOptimized{}}
+	return []Strategy{
+		LeastLoaded{}, Random{}, CostOptimized{}, BinPack{}, TopologyAware{}, FragmentationAware{},
+	}
 }
 
 // Get returns the strategy of that name, or an error that lists the names there are.

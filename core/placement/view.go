@@ -12,6 +12,8 @@ type Cache struct {
 	scoring *Scoring
 	// work is the storage of the decision being made.
 	work scratch
+	// trial remembers what a search over several groups tried.
+	trial *Cache
 }
 
 // maxViews bounds the shapes that are remembered; the one not asked for the longest goes. Of a
@@ -29,6 +31,7 @@ type view struct {
 	kinds, reasons []Reason
 	room
 	rankings []*ranking
+	counted  *census
 }
 
 // view returns what is known of the shape, up to date with s.
@@ -89,6 +92,9 @@ func (v *view) sync(s *cluster.Snapshot) {
 		for _, r := range v.rankings {
 			r.update(v, i)
 		}
+		if v.counted != nil {
+			v.counted.update(i, v.fits[i] > 0)
+		}
 	})
 }
 
@@ -97,7 +103,7 @@ func (v *view) rebuild(s *cluster.Snapshot) {
 	v.kinds = resized(v.kinds, s.Len())
 	v.reasons = resized(v.reasons, s.Len())
 	v.room.reset(s)
-	v.rankings = nil
+	v.rankings, v.counted = nil, nil
 	for i, n := range s.Nodes() {
 		v.kinds[i] = v.need.filterKind(n.Machine)
 		v.take(s, i, n)

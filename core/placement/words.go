@@ -175,14 +175,14 @@ func (g *gang) tooLarge() string {
 		}
 		if where != "" && want > most {
 			return fmt.Sprintf("each pod asks for %s of %s, but the largest suitable node (%s) has %s: lower the template's requests",
-				amount(i, want), g.s.Resources.Name(i), where, amount(i, most))
+				sayAmount(i, want), g.s.Resources.Name(i), where, sayAmount(i, most))
 		}
 	}
 	return ""
 }
 
-// amount writes an amount of a resource in the unit that people use.
-func amount(resource int, v int64) string {
+// sayAmount writes an amount of a resource in the unit that people use.
+func sayAmount(resource int, v int64) string {
 	switch resource {
 	case cluster.CPU:
 		return fmt.Sprintf("%g cores", float64(v)/1000)
