@@ -163,6 +163,17 @@ func (a amounts) less(b amounts) amounts {
 	return a
 }
 
+// ignoreCost makes s search for any way, whatever it costs.
+func (s *solver) ignoreCost() {
+	for i := range s.options {
+		for o := range s.options[i] {
+			s.options[i][o].cost = 0
+		}
+	}
+	clear(s.memo)
+	s.gaveUp = false
+}
+
 // chooser lists the options of one GPU.
 type chooser struct {
 	*solver
@@ -277,12 +288,23 @@ func (p *placer) demand(left []int) (kinds []int, need amounts) {
 	return kinds, need
 }
 
-// solve finds a placement for the places left in the question if there is one; at the expense
-// of as few idle instances as possible if destroy is set, else of none.
-func (p *placer) solve(left []int, destroy bool) bool {
+// placeBudget is how many states Place looks at for the fewest instances that have to give way.
+const placeBudget = 1 << 15
+
+// solve finds a placement for the places left in the question; at the expense of as few idle
+// instances as possible if destroy is set, else of none. Only the last word has to be sure that
+// there is none.
+func (p *placer) solve(left []int, last, destroy bool) bool {
 	kinds, need := p.demand(left)
 	s := newSolver(p.g, p.devices, kinds, need, destroy)
-	if s.search(0, need) >= impossible {
+	s.budget = placeBudget
+	found := s.search(0, need) < impossible
+	if !found && s.gaveUp && last {
+		s.ignoreCost()
+		s.budget = math.MaxInt
+		found = s.search(0, need) < impossible
+	}
+	if !found {
 		return false
 	}
 	for i := 0; need != (amounts{}); i++ {

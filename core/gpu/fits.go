@@ -29,11 +29,7 @@ func (g *Geometry) Fits(existing []Instance, usable Mask, want []string, limit i
 	}
 	need := each.times(most)
 	s := newSolver(g, devices, kinds, need, true)
-	for i := range s.options {
-		for o := range s.options[i] {
-			s.options[i][o].cost = 0 // whether anything gives way is of no interest here
-		}
-	}
+	s.ignoreCost() // whether anything gives way is of no interest here
 	low, high, exact := 0, most, true
 	for try := most; low < high; try = (low + high + 1) / 2 {
 		s.budget, s.gaveUp = fitsBudget, false

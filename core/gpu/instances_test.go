@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -141,6 +142,35 @@ func TestFits(t *testing.T) {
 		if n != c.fit || !exact {
 			t.Errorf("%v beside %v on %v: %d fit (exact %v), want %d", c.want, c.existing, c.usable, n, exact, c.fit)
 		}
+	}
+}
+
+// On 64 GPUs that are all different, with many profiles wanted, counting is too much: Fits says
+// so, and what it says fits does.
+func TestFitsSaysWhenItGivesUp(t *testing.T) {
+	g := a100(t)
+	var existing []Instance
+	rnd := rand.New(rand.NewPCG(0, 4))
+	for gpu := range MaxGPUs {
+		for range rnd.IntN(5) {
+			p := g.profiles[rnd.IntN(len(g.profiles)-1)]
+			x := Instance{GPU: gpu, Profile: p.Name, Start: p.Starts[rnd.IntN(len(p.Starts))], Size: p.Memory, Used: true}
+			if checkGPU(g, append(slices.Clone(existing), x), gpu) == "" {
+				existing = append(existing, x)
+			}
+		}
+	}
+	want := []string{"3g.20gb", "1g.10gb", "1g.5gb", "2g.10gb", "1g.5gb+me", "1g.10gb", "2g.10gb", "3g.20gb"}
+	n, exact := g.Fits(existing, All(MaxGPUs), want, 100)
+	if exact || n == 0 {
+		t.Fatalf("%d fit, exact %v: choose a harder case", n, exact)
+	}
+	var all []string
+	for range n {
+		all = append(all, want...)
+	}
+	if _, _, ok := g.Place(existing, All(MaxGPUs), all); !ok {
+		t.Errorf("%d do not fit", n)
 	}
 }
 

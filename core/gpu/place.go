@@ -23,6 +23,11 @@ type Instance struct {
 // Existing instances that nobody uses are taken first, then free placements. Where that does not
 // do, unused instances give way, as few as possible: Replaced names them. Instances in use are
 // never touched. If there is a placement, one is found; the same question has the same answer.
+//
+// The search for the fewest ends after 2^15 states, with the fewest found so far; that is not
+// reached with up to 16 GPUs, where the longest question measured took 12 ms. The search for any
+// placement does not end before it is sure, which may be long where more than a hundred
+// instances of many profiles are wanted on 64 GPUs.
 func (g *Geometry) Place(existing []Instance, usable Mask, want []string) (got []Instance, reused []bool, ok bool) {
 	wanted, ok := g.wanted(want)
 	if !ok {
@@ -72,18 +77,19 @@ func (p *placer) place(usable Mask) bool {
 	if p.fill(left) {
 		return true
 	}
-	// First come, first served does not do. Is there a cleverer way, or one at the expense of
-	// instances that nobody uses?
+	// First come, first served does not do. Is there a cleverer way?
+	spare := slices.ContainsFunc(p.existing, func(x Instance) bool { return !x.Used && usable.Has(x.GPU) })
 	p.devices = p.g.devices(p.existing, usable)
 	left = p.reuse()
-	if p.solve(left, false) {
+	if p.solve(left, !spare, false) {
 		return true
 	}
-	if !slices.ContainsFunc(p.existing, func(x Instance) bool { return !x.Used && usable.Has(x.GPU) }) {
+	if !spare {
 		return false
 	}
+	// Or one at the expense of instances that nobody uses?
 	p.devices = p.g.devices(p.existing, usable)
-	return p.solve(p.order(), true)
+	return p.solve(p.order(), true, true)
 }
 
 // order returns the places in the question by how hard they are to meet: the largest profile
