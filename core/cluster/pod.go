@@ -39,7 +39,7 @@ type Pod struct {
 // asked before, and who reports what is there has no choice.
 func (n *Node) With(pods ...*Pod) *Node {
 	next := *n
-	next.Used = slices.Grow(next.Used.Clone(), 1)
+	next.Used = next.Used.Clone()
 	next.Pods = make([]*Pod, len(n.Pods), len(n.Pods)+len(pods))
 	copy(next.Pods, n.Pods)
 	for _, p := range pods {

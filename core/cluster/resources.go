@@ -1,5 +1,7 @@
 package cluster
 
+import "slices"
+
 // The resources that every cluster has, in the order of their indexes in a Vector.
 const (
 	// CPU is in thousandths of a core.
@@ -43,7 +45,7 @@ func (v Vector) Sub(w Vector) Vector {
 
 // Clone returns a copy with storage of its own.
 func (v Vector) Clone() Vector {
-	return append(Vector(nil), v...)
+	return slices.Clone(v)
 }
 
 func (v Vector) grow(n int) Vector {

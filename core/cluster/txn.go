@@ -27,27 +27,53 @@ type Placement struct {
 // Place puts pods on nodes. It refuses, and changes nothing, where a node would hold more than
 // it offers.
 func (t *Txn) Place(placements ...Placement) error {
-	changed := t.group(placements)
-	for i, pods := range changed {
-		n := t.now.At(i)
-		next := n.With(pods...)
-		for r, used := range next.Used {
-			if used > n.Allocatable.At(r) && used > n.Used.At(r) {
-				return fmt.Errorf("placing %d pods on %s: %d of %s used, %d allocatable",
-					len(pods), n.Name, used, t.now.Resources.Name(r), n.Allocatable.At(r))
-			}
+	if len(placements) == 1 {
+		// A single pod is what the fast path is about: no grouping, no map.
+		p := placements[0]
+		next, err := t.placeOn(p.Node, []*Pod{p.Pod})
+		if err != nil {
+			return err
 		}
-		if err := checkGPUs(n, pods); err != nil {
-			return fmt.Errorf("placing %d pods on %s: %w", len(pods), n.Name, err)
+		t.now = t.now.Next(t.now.Generation+1, t.now.Resources, []*Node{next})
+		return nil
+	}
+	changed := t.group(placements)
+	nodes := make([]*Node, 0, len(changed))
+	for i, pods := range changed {
+		next, err := t.placeOn(i, pods)
+		if err != nil {
+			return err
+		}
+		nodes = append(nodes, next)
+	}
+	t.now = t.now.Next(t.now.Generation+1, t.now.Resources, nodes)
+	return nil
+}
+
+// placeOn returns the node at position i with the pods, if it has room for them.
+func (t *Txn) placeOn(i int, pods []*Pod) (*Node, error) {
+	n := t.now.At(i)
+	next := n.With(pods...)
+	for r, used := range next.Used {
+		if used > n.Allocatable.At(r) && used > n.Used.At(r) {
+			return nil, fmt.Errorf("placing %d pods on %s: %d of %s used, %d allocatable",
+				len(pods), n.Name, used, t.now.Resources.Name(r), n.Allocatable.At(r))
 		}
 	}
-	t.apply(changed, (*Node).With)
-	return nil
+	if err := checkGPUs(n, pods); err != nil {
+		return nil, fmt.Errorf("placing %d pods on %s: %w", len(pods), n.Name, err)
+	}
+	return next, nil
 }
 
 // Evict takes pods from their nodes.
 func (t *Txn) Evict(placements ...Placement) {
-	t.apply(t.group(placements), (*Node).Without)
+	changed := t.group(placements)
+	nodes := make([]*Node, 0, len(changed))
+	for i, pods := range changed {
+		nodes = append(nodes, t.now.At(i).Without(pods...))
+	}
+	t.now = t.now.Next(t.now.Generation+1, t.now.Resources, nodes)
 }
 
 // Checkpoint marks the present state and returns what to give to Rollback.
@@ -70,17 +96,12 @@ func (t *Txn) group(placements []Placement) map[int][]*Pod {
 	return by
 }
 
-func (t *Txn) apply(changed map[int][]*Pod, change func(*Node, ...*Pod) *Node) {
-	nodes := make([]*Node, 0, len(changed))
-	for i, pods := range changed {
-		nodes = append(nodes, change(t.now.At(i), pods...))
-	}
-	t.now = t.now.Next(t.now.Generation+1, t.now.Resources, nodes)
-}
-
 // checkGPUs tells whether the single GPUs that the pods name are free, each for all of them.
 func checkGPUs(n *Node, pods []*Pod) error {
-	for _, p := range pods {
+	for k, p := range pods {
+		if k > 0 {
+			n = n.With(pods[k-1])
+		}
 		if p.Milli > 0 && p.Milli < Full {
 			for _, i := range p.GPUs.Indexes() {
 				if n.FreeShare(i) < p.Milli {
@@ -90,7 +111,6 @@ func checkGPUs(n *Node, pods []*Pod) error {
 		} else if busy := p.GPUs &^ n.WholeGPUs(); busy != 0 {
 			return fmt.Errorf("GPU %d is in use", busy.Lowest())
 		}
-		n = n.With(p)
 	}
 	return nil
 }

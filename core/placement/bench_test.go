@@ -80,13 +80,14 @@ func BenchmarkPlanSingle(b *testing.B) {
 }
 
 // BenchmarkPlanGang places 512 pods with 8 GPUs in one spine, in slices of 16 that share a
-// leaf. Of the second spine 40 % is taken, in fragments: there is a plan in the first only.
+// leaf. 40 % of the cluster is taken, in fragments on every node of the first spine: the plan
+// is in the second.
 func BenchmarkPlanGang(b *testing.B) {
 	for _, strategy := range []string{"leastLoaded", "topologyAware"} {
 		b.Run("strategy="+strategy, func(b *testing.B) {
-			s := benchWorld(b, 1024+512, func(i int) int64 {
-				if i >= 512 && mix(uint64(i))%10 < 6 {
-					return int64(1 + mix(uint64(i))%8)
+			s := benchWorld(b, 1024, func(i int) int64 {
+				if i < 512 {
+					return 5 + int64(mix(uint64(i))%4)
 				}
 				return 0
 			})
