@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/reyisjones/gpu-orchestrator/core/gpu"
+	"github.com/reyisjones/gpu-orchestrator/core/placement"
 )
 
 // The labels and resources that a scenario's meaning hangs on.
@@ -235,5 +236,9 @@ func (c *checker) milli(p path, value int) {
 
 // strategies are the names that a request may choose from.
 func strategies() []string {
-	return []string{"leastLoaded", "random", "costOptimized", "binPack", "topologyAware", "fragmentationAware"}
+	var names []string
+	for _, s := range placement.Builtin() {
+		names = append(names, s.Name())
+	}
+	return names
 }

@@ -45,7 +45,15 @@ func (n *Node) gpuCount() int {
 			return told
 		}
 	}
-	return int(min(n.Allocatable[gpuResource], maxGPUs+1))
+	if whole := n.Allocatable[gpuResource]; whole > 0 {
+		return int(min(whole, maxGPUs+1))
+	}
+	// A node all of whose GPUs are cut offers no whole ones.
+	count := 0
+	for _, m := range n.GPUs.MIG {
+		count = max(count, min(m.GPU, maxGPUs)+1)
+	}
+	return count
 }
 
 // inside checks what a node says of its GPUs.

@@ -10,6 +10,9 @@ import (
 // maxCount bounds the pods of one group: as many as the largest clusters run.
 const maxCount = 1 << 20
 
+// maxInstances bounds the MIG instances of one pod.
+const maxInstances = 64
+
 // mostInAll bounds what a group asks for in all, with room to add up a few of them in 63 bits.
 const mostInAll = 1 << 58
 
@@ -78,8 +81,8 @@ func (c *checker) devices(p path, g *Group) {
 			c.bad(p.with("mig", k), "is empty; expected a MIG profile such as 1g.10gb")
 		}
 	}
-	if len(g.MIG) > maxGPUs*maxSlices {
-		c.bad(p.with("mig"), "has %d instances; expected no more than a node has, %d", len(g.MIG), maxGPUs*maxSlices)
+	if len(g.MIG) > maxInstances {
+		c.bad(p.with("mig"), "has %d instances; expected up to %d", len(g.MIG), maxInstances)
 	}
 	if whole > 0 && g.GPUMilli > 0 {
 		c.bad(p.with("gpuMilli"), "stands beside %d whole GPUs in requests; expected one of the two", whole)
@@ -188,12 +191,12 @@ func (c *checker) slices(p path, g *Group) {
 		case size > 0 && (s.Size > size || size%s.Size != 0):
 			c.bad(at.with("size"), "is %d inside slices of %d; expected a size that divides them", s.Size, size)
 		}
-		if l >= 0 && l < outside {
-			what := "the slices around it, of "
-			if i == 0 {
-				what = "the required level, "
-			}
-			c.bad(at.with("level"), "%s is wider than %s%s; expected that level or one inside it", s.Level, what, c.Levels[outside])
+		switch {
+		case l < 0:
+		case i == 0 && l < outside:
+			c.bad(at.with("level"), "%s is wider than the required level, %s; expected that level or one inside it", s.Level, c.Levels[outside])
+		case i > 0 && l <= outside:
+			c.bad(at.with("level"), "%s is not inside the level of the slices around it, %s; expected a narrower one", s.Level, c.Levels[outside])
 		}
 		outside, size = max(outside, l), s.Size
 	}

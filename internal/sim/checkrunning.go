@@ -73,7 +73,7 @@ func (c *checker) take(p path, r *Running, o *occupied) {
 		}
 		o.sum[name] += amount
 	}
-	if _, says := r.Requests[podsResource]; !says && !r.uncounted() {
+	if _, says := r.Requests[podsResource]; !says && !r.uncounted(c.Scenario) {
 		if have, told := o.Allocatable[podsResource]; told && o.sum[podsResource]+1 > have {
 			c.bad(p, "is pod %d on node %s, which takes %d; expected no more than it takes", o.sum[podsResource]+1, o.Name, have)
 		} else {
@@ -89,9 +89,9 @@ func overfull(name string) bool {
 	return name == "cpu" || name == "memory" || name == "ephemeral-storage"
 }
 
-// uncounted tells whether the pod's source does not count it as a pod of the node: see
-// "replaces" in docs/scenario.md.
-func (r *Running) uncounted() bool { return len(r.Requests) == 0 }
+// uncounted tells whether the pod is a member of the request that its node does not even count
+// as a pod: see requests in docs/scenario.md.
+func (r *Running) uncounted(s *Scenario) bool { return r.member(s) && len(r.Requests) == 0 }
 
 func (c *checker) takeGPUs(p path, r *Running, o *occupied) {
 	if r.GPUMilli > 0 && len(r.GPUs) == 0 {

@@ -153,7 +153,7 @@ func TestProblems(t *testing.T) {
 		{"slice without size", "slice: {size: 2, level", "slice: {level", `request.groups[1].slice.size: is missing`},
 		{"slice without level", "slice: {size: 2, level: kubernetes.io/hostname}", "slice: {size: 2}", `request.groups[1].slice.level: is missing`},
 		{"slices that do not divide", "slice: {size: 2, level: kubernetes.io/hostname}", "slice: [{size: 4, level: rack}, {size: 3, level: kubernetes.io/hostname}]", `request.groups[1].slice[1].size: is 3 inside slices of 4`},
-		{"slices inside out", "slice: {size: 2, level: kubernetes.io/hostname}", "slice: [{size: 4, level: kubernetes.io/hostname}, {size: 2, level: rack}]", `request.groups[1].slice[1].level: rack is wider than the slices around it, of kubernetes.io/hostname`},
+		{"slices inside out", "slice: {size: 2, level: kubernetes.io/hostname}", "slice: [{size: 4, level: kubernetes.io/hostname}, {size: 2, level: rack}]", `request.groups[1].slice[1].level: rack is not inside the level of the slices around it, kubernetes.io/hostname`},
 		{"together in two ways", "    slice:", "    topology: {required: kubernetes.io/hostname}\n    slice:", `request.groups[1].topology.required: is kubernetes.io/hostname, but group leader, which keeps together with it, has rack`},
 		{"slice above the required level", "    together: lws\n    nodeSelector", "    topology: {required: kubernetes.io/hostname}\n    nodeSelector", ``},
 		{"set of unknown groups", "{groups: [workers], preferred", "{groups: [others], preferred", `request.sets[0].groups[0]: "others" is no group of the request`},

@@ -1,0 +1,119 @@
+package sim
+
+// Answer is the answer to a scenario, in the form that shared conformance tools read.
+type Answer struct {
+	Name     string `json:"name"`
+	Feasible bool   `json:"feasible"`
+	// Reason says in a sentence why.
+	Reason string `json:"reason"`
+	// MaxFeasible is how many pods are placed, or, where there is no plan, how many of the
+	// group in the way would have fitted.
+	MaxFeasible int `json:"maxFeasible"`
+	// Placement is the number of pods by group and node.
+	Placement map[string]map[string]int `json:"placement"`
+	// GPUs are, by node, the GPUs of each pod on it, as far as they are known.
+	GPUs map[string][][]int `json:"gpus"`
+	MIG  []MIGChoice        `json:"mig"`
+	// Victims are the workloads to evict.
+	Victims []string `json:"victims"`
+	// ElapsedMicros is how long the engine took.
+	ElapsedMicros int64 `json:"elapsedMicros"`
+}
+
+// MIGChoice is a MIG instance of a plan.
+type MIGChoice struct {
+	Node string `json:"node"`
+	GPU  int    `json:"gpu"`
+	// Profile is the name as it was asked for.
+	Profile string `json:"profile"`
+	Start   int    `json:"start"`
+}
+
+// Result is an answer with everything that led to it.
+type Result struct {
+	Answer
+	// Undecided is true if the search ran out of its budget: whether there is room is not known.
+	Undecided   bool         `json:"undecided,omitempty"`
+	Strategy    string       `json:"strategy"`
+	Explanation *Explanation `json:"explanation,omitempty"`
+	// Expectation compares the answer with what the scenario expects; nil if it expects nothing.
+	Expectation *Expectation `json:"expectation,omitempty"`
+
+	// tree is the cluster with who goes where.
+	tree *domain
+}
+
+// Expectation is whether an answer is what the scenario expects.
+type Expectation struct {
+	Feasible bool `json:"feasible"`
+	Agrees   bool `json:"agrees"`
+}
+
+// Explanation is why an answer came out as it did.
+type Explanation struct {
+	// Group is the group that the rest is about.
+	Group string `json:"group,omitempty"`
+	// Nodes is how many nodes there are, Removed how many of them cannot take a pod, by why.
+	Nodes   int            `json:"nodes"`
+	Removed map[string]int `json:"removed,omitempty"`
+	// Room is how many pods the best domain could take now, RoomEmpty if nothing ran.
+	Room      int    `json:"room"`
+	RoomEmpty int    `json:"roomEmpty,omitempty"`
+	Best      string `json:"best,omitempty"`
+	// Never is true if it would not fit even if nothing ran.
+	Never       bool         `json:"never,omitempty"`
+	Certificate *Certificate `json:"certificate,omitempty"`
+	// Misses are the domains with the most room, level by level.
+	Misses []Miss `json:"misses,omitempty"`
+	// Changes are edits of the request that would be met now.
+	Changes      []Change     `json:"changes,omitempty"`
+	Chosen       *NodeScore   `json:"chosen,omitempty"`
+	Next         *NodeScore   `json:"next,omitempty"`
+	ChosenDomain *DomainScore `json:"chosenDomain,omitempty"`
+}
+
+// Certificate is what a refusal rests on.
+type Certificate struct {
+	Kind   string   `json:"kind"`
+	Groups []string `json:"groups"`
+	Level  string   `json:"level,omitempty"`
+	Domain string   `json:"domain,omitempty"`
+	Room   int      `json:"room"`
+	Need   int      `json:"need"`
+}
+
+// Miss is the domain of a level with the most room.
+type Miss struct {
+	// Level is "" for the whole cluster.
+	Level  string `json:"level,omitempty"`
+	Domain string `json:"domain"`
+	Room   int    `json:"room"`
+}
+
+// Change is an edit of a request.
+type Change struct {
+	Field string `json:"field"`
+	To    string `json:"to"`
+}
+
+// NodeScore is a node's score and its terms.
+type NodeScore struct {
+	Node  string  `json:"node"`
+	Score float64 `json:"score"`
+	Terms []Term  `json:"terms,omitempty"`
+}
+
+// DomainScore is a domain's score and its terms.
+type DomainScore struct {
+	Level  string  `json:"level"`
+	Domain string  `json:"domain"`
+	Score  float64 `json:"score"`
+	Terms  []Term  `json:"terms,omitempty"`
+}
+
+// Term is a part of a score: a value of 0 to 100 with its weight.
+type Term struct {
+	Name   string  `json:"name"`
+	Value  float64 `json:"value"`
+	Weight float64 `json:"weight"`
+}

@@ -1,0 +1,224 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/reyisjones/gpu-orchestrator/core/placement"
+)
+
+// DefaultStrategy is the one for scenarios: they are asked about topology most often.
+const DefaultStrategy = "topologyAware"
+
+// Options is what an answer depends on beside its scenario.
+type Options struct {
+	// Strategy is for scenarios that name none; "" is DefaultStrategy.
+	Strategy string
+	// Explain asks for scores beside the plan, which takes the engine longer.
+	Explain bool
+	// Clock measures the engine; nil leaves ElapsedMicros zero.
+	Clock func() time.Time
+}
+
+// Strategies are the names that Options.Strategy and request.strategy may have.
+func Strategies() []string { return strategies() }
+
+// Place answers a scenario that Read has returned. An error is a fault of ours: whatever can be
+// wrong with a scenario, Read has refused.
+func Place(s *Scenario, o Options) (*Result, error) {
+	if o.Strategy == "" {
+		o.Strategy = DefaultStrategy
+	}
+	if s.Request.Strategy != "" {
+		o.Strategy = s.Request.Strategy
+	}
+	r := &Result{Strategy: o.Strategy, Answer: Answer{
+		Name:      s.Name,
+		Placement: map[string]map[string]int{},
+		GPUs:      map[string][][]int{},
+		MIG:       []MIGChoice{},
+		Victims:   []string{},
+	}}
+	defer r.compare(s.Expect)
+	if s.Contradiction != "" {
+		r.Reason = "the request contradicts itself: " + s.Contradiction
+		return r, nil
+	}
+	w, err := newWorld(s)
+	if err != nil {
+		return nil, fmt.Errorf("answering %s: %w", s.Name, err)
+	}
+	q := w.ask(o.Strategy)
+	c := caller{options: placement.Options{Scoring: s.scoring(w), Explain: o.Explain}, clock: o.Clock}
+	d, asked, err := c.plan(q)
+	if err != nil {
+		return nil, fmt.Errorf("answering %s: %w", s.Name, err)
+	}
+	r.ElapsedMicros = c.elapsed.Microseconds()
+	r.take(q, &d, asked)
+	if o.Explain {
+		r.Explanation = explain(&d.Why)
+		r.tree = layout(q, &d, asked)
+	}
+	return r, nil
+}
+
+// caller asks the engine and takes the time.
+type caller struct {
+	options placement.Options
+	clock   func() time.Time
+	elapsed time.Duration
+}
+
+func (c *caller) ask(q *question, without []int) (placement.Decision, []part, error) {
+	request, asked := q.request(without)
+	if len(asked) == 0 {
+		d := placement.Decision{Feasible: true}
+		d.Why.Nodes = q.snapshot.Len()
+		d.Why.Sentence = "nothing is to be placed: what runs already is what is asked for"
+		return d, asked, nil
+	}
+	if c.clock == nil {
+		d, err := placement.Plan(q.snapshot, request, c.options)
+		return d, asked, err
+	}
+	start := c.clock()
+	d, err := placement.Plan(q.snapshot, request, c.options)
+	c.elapsed += c.clock().Sub(start)
+	return d, asked, err
+}
+
+// maxOptional bounds the groups of which each may be left out, as all ways to do so are tried.
+const maxOptional = 6
+
+// plan asks for everything, and then without the groups that have enough already, as few of
+// them as possible.
+func (c *caller) plan(q *question) (placement.Decision, []part, error) {
+	first, asked, err := c.ask(q, nil)
+	if err != nil || first.Feasible {
+		return first, asked, err
+	}
+	var optional []int
+	for i, p := range q.parts {
+		if p.least == 0 && len(optional) < maxOptional {
+			optional = append(optional, i)
+		}
+	}
+	ways := make([]int, 1<<len(optional))
+	for i := range ways {
+		ways[i] = i
+	}
+	slices.SortStableFunc(ways, func(a, b int) int { return bits.OnesCount(uint(a)) - bits.OnesCount(uint(b)) })
+	for _, way := range ways[1:] {
+		var without []int
+		for k, i := range optional {
+			if way&(1<<k) != 0 {
+				without = append(without, i)
+			}
+		}
+		d, rest, err := c.ask(q, without)
+		if err != nil {
+			return d, nil, err
+		}
+		if d.Feasible {
+			return d, rest, nil
+		}
+	}
+	return first, asked, nil
+}
+
+// scoring returns the scenario's weights, nil for the defaults.
+func (s *Scenario) scoring(w *world) *placement.Scoring {
+	if s.Scoring == nil {
+		return nil
+	}
+	scoring := placement.DefaultScoring()
+	if n := s.Scoring.Node; n != nil {
+		scoring.Node = placement.NodeWeights(*n)
+	}
+	if d := s.Scoring.Domain; d != nil {
+		scoring.Domain = placement.DomainWeights(*d)
+	}
+	scoring.History, scoring.Hint = s.Scoring.History, s.Scoring.Hint
+	for _, e := range s.Scoring.Mix {
+		scoring.Mix = append(scoring.Mix, placement.Expected{
+			Resources: w.vector(e.Requests), GPUs: e.GPUs, Milli: e.GPUMilli, Product: e.Product, Weight: e.Weight,
+		})
+	}
+	return scoring
+}
+
+// take puts the decision into the answer.
+func (r *Result) take(q *question, d *placement.Decision, asked []part) {
+	r.Feasible, r.Undecided, r.Reason = d.Feasible, d.Undecided, d.Why.Sentence
+	if !d.Feasible {
+		r.MaxFeasible = d.Why.Room
+		if i := slices.IndexFunc(asked, func(p part) bool { return p.Name == d.Why.Group }); i >= 0 && len(q.Request.Replaces) == 0 {
+			r.MaxFeasible += len(asked[i].kept)
+		}
+		return
+	}
+	if len(q.Request.Replaces) == 0 {
+		for i := range q.Request.Groups {
+			if g := &q.Request.Groups[i]; q.keepsAll(g) {
+				r.Placement[g.Name] = maps.Clone(g.Previous)
+			}
+		}
+	}
+	for i := range d.Groups {
+		r.takeGroup(&d.Groups[i], &asked[i])
+	}
+	r.forgetUnknown(q)
+	for _, nodes := range r.Placement {
+		for _, n := range nodes {
+			r.MaxFeasible += n
+		}
+	}
+}
+
+func (r *Result) takeGroup(a *placement.Assignment, p *part) {
+	nodes := r.Placement[p.Name]
+	if nodes == nil {
+		nodes = map[string]int{}
+		r.Placement[p.Name] = nodes
+	}
+	for rank, name := range a.Nodes {
+		nodes[name]++
+		if a.GPUs != nil && a.GPUs[rank] != 0 {
+			r.GPUs[name] = append(r.GPUs[name], a.GPUs[rank].Indexes())
+		}
+		if a.Instances == nil {
+			continue
+		}
+		for k, instance := range a.Instances[rank] {
+			r.MIG = append(r.MIG, MIGChoice{Node: name, GPU: instance.GPU, Profile: p.MIG[k], Start: instance.Start})
+		}
+	}
+}
+
+// forgetUnknown leaves out the GPUs of nodes of which not every pod's are known: a list for some
+// of the pods says nothing of which is whose.
+func (r *Result) forgetUnknown(q *question) {
+	for node, lists := range r.GPUs {
+		pods := 0
+		for i := range q.Request.Groups {
+			if g := &q.Request.Groups[i]; g.Requests[gpuResource] > 0 || g.GPUMilli > 0 {
+				pods += r.Placement[g.Name][node]
+			}
+		}
+		if len(lists) != pods {
+			delete(r.GPUs, node)
+		}
+	}
+}
+
+// compare says whether the answer is what the scenario expects.
+func (r *Result) compare(e *Expect) {
+	if e != nil && e.Feasible != nil {
+		r.Expectation = &Expectation{Feasible: *e.Feasible, Agrees: *e.Feasible == r.Feasible && !r.Undecided}
+	}
+}
+
