@@ -221,4 +221,3 @@ func (r *Result) compare(e *Expect) {
 		r.Expectation = &Expectation{Feasible: *e.Feasible, Agrees: *e.Feasible == r.Feasible && !r.Undecided}
 	}
 }
-

@@ -1,0 +1,3 @@
+package sim
+
+func (s Style) table(r *Result) string { return r.Reason + "\n" }
