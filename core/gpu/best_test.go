@@ -2,7 +2,6 @@ package gpu
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"testing"
 
@@ -371,55 +370,4 @@ func nvswitch(n int) Wiring {
 		}
 	}
 	return w
-}
-
-// BenchmarkBestGPUSet chooses GPUs of boards with 8 and 16, of every set of free ones in turn.
-// warm has the tables, cold builds the board and its table for the size first.
-func BenchmarkBestGPUSet(b *testing.B) {
-	wirings := map[int]Wiring{8: dgx1(), 16: nvswitch(16)}
-	for _, gpus := range []int{8, 16} {
-		frees := make([]Mask, 1024)
-		rnd := rand.New(rand.NewPCG(1, uint64(gpus)))
-		for i := range frees {
-			frees[i] = Mask(rnd.Uint64()) & All(gpus)
-		}
-		for _, k := range []int{1, 2, 4, 8} {
-			b.Run(fmt.Sprintf("state=warm/gpus=%d/k=%d", gpus, k), func(b *testing.B) {
-				board := board(b, wirings[gpus])
-				board.Best(All(gpus), k, 0)
-				b.ReportAllocs()
-				i := 0
-				for b.Loop() {
-					board.Best(frees[i%len(frees)], k, 0)
-					i++
-				}
-			})
-		}
-		b.Run(fmt.Sprintf("state=warm/gpus=%d/k=4/include=1", gpus), func(b *testing.B) {
-			board := board(b, wirings[gpus])
-			board.Best(All(gpus), 4, 0)
-			b.ReportAllocs()
-			i := 0
-			for b.Loop() {
-				free := frees[i%len(frees)].With(gpus - 1)
-				board.Best(free, 4, MaskOf(gpus-1))
-				i++
-			}
-		})
-		b.Run(fmt.Sprintf("state=cold/gpus=%d/k=4", gpus), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				board(b, wirings[gpus]).Best(All(gpus).Without(0), 4, 0)
-			}
-		})
-		b.Run(fmt.Sprintf("state=cold/gpus=%d/k=all", gpus), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				board := board(b, wirings[gpus])
-				for k := 1; k < gpus; k++ {
-					board.Best(All(gpus), k, 0)
-				}
-			}
-		})
-	}
 }

@@ -149,7 +149,7 @@ func TestMask(t *testing.T) {
 
 func TestParsePCIe(t *testing.T) {
 	for s, want := range map[string]PCIe{
-		"SELF": SELF, "X": SELF, "PIX": PIX, "pxb": PXB, " PHB ": PHB, "Node": NODE, "SYS": SYS, "unknown": UnknownPCIe,
+		"SELF": SELF, "X": SELF, "PIX": PIX, "pxb": PXB, "PHB\n": PHB, "Node": NODE, "SYS": SYS, "unknown": UnknownPCIe,
 	} {
 		if got, err := ParsePCIe(s); err != nil || got != want {
 			t.Errorf("%q: got %s, %v", s, got, err)

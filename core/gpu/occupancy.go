@@ -24,7 +24,7 @@ func (g *Geometry) allows(t *tally, profile int) bool {
 	p := &g.profiles[profile]
 	return int(t.compute)+p.Compute <= g.compute &&
 		int(t.count[profile]) < p.Max &&
-		!(t.media && p.Media) &&
+		(!t.media || !p.Media) &&
 		(g.engines == 0 || int(t.engines)+p.engines <= g.engines)
 }
 

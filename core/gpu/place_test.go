@@ -108,53 +108,73 @@ func brute(g *Geometry, existing []Instance, usable Mask, want []string) (fewest
 			idle = append(idle, x)
 		}
 	}
-	fewest = len(existing) + 1
+	want = slices.Sorted(slices.Values(want))
+	fewest = len(idle)
+	if !bruteFill(g, len(placed), placed, nil, usable, want) {
+		return 0, false // what is gone can be made anew
+	}
 	for kept := range uint(1) << len(idle) {
-		gone := len(idle) - bits.OnesCount(kept)
-		if gone >= fewest {
-			continue
-		}
-		now := slices.Clone(placed)
-		var spare []Instance
-		for i, x := range idle {
-			if kept>>i&1 == 1 {
-				spare = append(spare, x)
+		if gone := len(idle) - bits.OnesCount(kept); gone < fewest {
+			var spare []Instance
+			for i, x := range idle {
+				if kept>>i&1 == 1 {
+					spare = append(spare, x)
+				}
+			}
+			if bruteFill(g, len(placed), placed, spare, usable, want) {
+				fewest = gone
 			}
 		}
-		if bruteFill(g, now, spare, usable, want) {
-			fewest, ok = gone, true
-		}
 	}
-	return fewest, ok
+	return fewest, true
 }
 
-// bruteFill puts the wanted instances beside the placed and the spare ones, or onto the latter.
-func bruteFill(g *Geometry, placed, spare []Instance, usable Mask, want []string) bool {
+// bruteFill puts the wanted instances, sorted, beside the placed and the spare ones, or onto the
+// latter. The first placed ones were there before.
+func bruteFill(g *Geometry, fixed int, placed, spare []Instance, usable Mask, want []string) bool {
+	size := 0
+	for _, w := range want {
+		p, _ := g.Profile(w)
+		size += p.Memory
+	}
+	for _, x := range placed {
+		if usable.Has(x.GPU) {
+			size += x.Size
+		}
+	}
+	if size > g.slices*usable.Count() {
+		return false
+	}
 	if len(want) == 0 {
 		return true
 	}
-	for i, x := range spare {
-		if x.Profile == want[0] {
-			rest := slices.Delete(slices.Clone(spare), i, i+1)
-			return bruteFill(g, append(placed[:len(placed):len(placed)], x), rest, usable, want[1:]) ||
-				bruteNew(g, placed, spare, usable, want)
-		}
+	if i := slices.IndexFunc(spare, func(x Instance) bool { return x.Profile == want[0] }); i >= 0 {
+		// No other choice is better: the spare one is in the way of others either way.
+		rest := slices.Delete(slices.Clone(spare), i, i+1)
+		return bruteFill(g, fixed, with(placed, spare[i]), rest, usable, want[1:])
 	}
-	return bruteNew(g, placed, spare, usable, want)
-}
-
-func bruteNew(g *Geometry, placed, spare []Instance, usable Mask, want []string) bool {
 	p, _ := g.Profile(want[0])
 	for gpu := range usable.Each() {
 		for _, start := range p.Starts {
-			x := Instance{GPU: gpu, Profile: p.Name, Start: start, Size: p.Memory}
-			all := append(append(slices.Clone(placed), spare...), x)
-			if checkGPU(g, all, gpu) == "" && bruteFill(g, append(placed[:len(placed):len(placed)], x), spare, usable, want[1:]) {
+			x := Instance{GPU: gpu, Profile: p.Name, Start: start, Size: p.Memory, Used: true}
+			if n := len(placed); n > fixed && placed[n-1].Profile == x.Profile && placed[n-1].Used && before(x, placed[n-1]) {
+				continue // equal ones in ascending order only
+			}
+			if checkGPU(g, append(with(placed, x), spare...), gpu) == "" && bruteFill(g, fixed, with(placed, x), spare, usable, want[1:]) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// with returns a copy of the list with one more.
+func with(list []Instance, x Instance) []Instance {
+	return append(list[:len(list):len(list)], x)
+}
+
+func before(a, b Instance) bool {
+	return a.GPU < b.GPU || a.GPU == b.GPU && a.Start < b.Start
 }
 
 // checkPlace returns what is wrong with a drawn placement, "" if nothing.
