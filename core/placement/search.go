@@ -128,6 +128,11 @@ func (q *search) leaves(s *cluster.Snapshot, u *unit, d cluster.Domain) (int64, 
 		free += g.whole(d, g.layer(d)) * max(1, g.view.need.GPUs)
 		want += int64(g.group.Count) * max(1, g.view.need.GPUs)
 	}
+	if len(u.groups) > 1 {
+		if most, asked, ok := q.usable(s, u, d); ok {
+			return most - asked, most >= asked
+		}
+	}
 	return free - want, true
 }
 

@@ -209,17 +209,9 @@ func (p *planner) refuseAlone(least []int) (Decision, bool) {
 // refuseSet looks for a set of which no domain of its required level could hold all groups.
 func (p *planner) refuseSet(u *unit, least []int) (Decision, bool) {
 	q := &search{p: p, sizes: least}
-	if u.group < 0 && u.topology.Required >= 0 {
-		if len(q.domains(p.s, task{unit: u, bound: p.s.Whole()})) == 0 {
-			level := p.s.Levels[u.topology.Required].Name
-			names := p.groupNames(u)
-			return Decision{Why: Explanation{
-				Nodes:       p.s.Len(),
-				Certificate: &Certificate{Kind: TooMuchInAll, Groups: names, Level: level},
-				Sentence: fmt.Sprintf("no %s has room for each of the groups %s, which must share one: ask for a wider level",
-					level, strings.Join(names, ", ")),
-			}}, true
-		}
+	t := task{unit: u, bound: p.s.Whole()}
+	if u.group < 0 && len(q.domains(p.s, t)) == 0 {
+		return Decision{Why: p.tooMuch(q, t)}, true
 	}
 	for _, part := range u.parts {
 		if d, proven := p.refuseSet(part, least); proven {
@@ -227,6 +219,36 @@ func (p *planner) refuseSet(u *unit, least []int) (Decision, bool) {
 		}
 	}
 	return Decision{}, false
+}
+
+// tooMuch explains that no domain can hold all groups of a set, though each of them fits
+// somewhere.
+func (p *planner) tooMuch(q *search, t task) Explanation {
+	names := p.groupNames(t.unit)
+	why := Explanation{Nodes: p.s.Len(), Certificate: &Certificate{Kind: TooMuchInAll, Groups: names}}
+	level := t.unit.topology.Required
+	all := "the groups " + strings.Join(names, ", ")
+	for _, d := range q.candidates(p.s, t.bound, level) {
+		if most, want, ok := q.usable(p.s, t.unit, d); ok && (int(most) > why.Certificate.Room || why.Certificate.Domain == "") {
+			why.Certificate.Domain, why.Certificate.Room, why.Certificate.Need = p.s.DomainName(d), int(most), int(want)
+		}
+	}
+	where := "the cluster"
+	if level >= 0 {
+		why.Certificate.Level = p.s.Levels[level].Name
+		where = "no " + why.Certificate.Level
+	}
+	switch c := why.Certificate; {
+	case c.Domain != "" && c.Room < c.Need && level < 0:
+		why.Sentence = fmt.Sprintf("%s ask for %d GPUs together, and pods of their sizes can use at most %d of those free: ask for fewer pods, or wait for room",
+			all, c.Need, c.Room)
+	case c.Domain != "" && c.Room < c.Need:
+		why.Sentence = fmt.Sprintf("%s ask for %d GPUs in one %s, and pods of their sizes can use at most %d of those free in the best, %s: ask for a wider level, or for fewer pods",
+			all, c.Need, c.Level, c.Room, c.Domain)
+	default:
+		why.Sentence = fmt.Sprintf("%s has room for each of %s, which must share one: ask for a wider level, or for fewer pods", where, all)
+	}
+	return why
 }
 
 func (p *planner) groupNames(u *unit) []string {
