@@ -9,3 +9,6 @@ func (LeastLoaded) Name() string { return "leastLoaded" }
 
 // Score implements Strategy.
 func (LeastLoaded) Score(c *Candidate) float64 { return float64(c.FreeGPUs) }
+
+// SpreadsShares implements ShareChooser: a share goes to the emptiest GPU.
+func (LeastLoaded) SpreadsShares() bool { return true }

@@ -1,6 +1,10 @@
 package placement
 
-import "github.com/reyisjones/gpu-orchestrator/core/cluster"
+import (
+	"sync"
+
+	"github.com/reyisjones/gpu-orchestrator/core/cluster"
+)
 
 // Options is what a decision depends on beside the cluster and the request.
 type Options struct {
@@ -22,8 +26,8 @@ type Options struct {
 // DefaultBudget is the number of steps that the search for gangs of several groups may take.
 const DefaultBudget = 20000
 
-// Scoring is how good nodes and domains are judged. It must not change once it is in use: a
-// Cache knows it by its address.
+// Scoring is how good nodes and domains are judged. It must not change once it is in use, and
+// must not be copied: a Cache knows it by its address, and it keeps what it works out.
 type Scoring struct {
 	Node   NodeWeights
 	Domain DomainWeights
@@ -34,6 +38,9 @@ type Scoring struct {
 	// Mix is the work expected in the near future, for fragmentationAware; empty means a mix
 	// of one, two, four and eight GPUs (DefaultMix).
 	Mix []Expected
+
+	once   sync.Once
+	demand *demand
 }
 
 // NodeWeights are the parts that the terms have in a node's score, which is their weighted
@@ -54,10 +61,14 @@ type Expected struct {
 	Resources cluster.Vector
 	// GPUs is the number of whole GPUs, Milli the share of one; one of them is zero, or both.
 	GPUs, Milli int
-	// Product narrows the kind of GPU; "" takes any.
+	// Product narrows the kind of GPU; "" takes any, "A|B" takes both.
 	Product string
 	// Weight is its share; weights need not add up to anything.
 	Weight float64
+	// Supply is the share of the cluster's GPUs that such pods can have, above 0 and up to 1;
+	// 0 is not known and counts as 1. The smaller it is, the dearer these GPUs are to others.
+	// WithSupply works it out.
+	Supply float64
 }
 
 // DefaultScoring returns the weights of the requirement documents, no history, no hints.
