@@ -25,11 +25,11 @@ func (p *planner) planSeveral() Decision {
 	if budget <= 0 {
 		budget = DefaultBudget
 	}
-	if found := p.searchFor(full, firstWidth, budget/4).best; found != nil {
+	if found := p.likely(full, budget/8); found != nil {
 		return p.decideSeveral(found)
 	}
 	if !slices.Equal(full, least) {
-		if found := p.searchFor(least, firstWidth, budget/4).best; found != nil {
+		if found := p.likely(least, budget/8); found != nil {
 			return p.decideSeveral(p.grow(found))
 		}
 	}
@@ -44,6 +44,20 @@ func (p *planner) planSeveral() Decision {
 		return p.undecided(q.steps)
 	}
 	return p.exhausted()
+}
+
+// likely searches the likely places only, once with what is hardest to place first and once
+// the other way round: the small group that is bound to a few nodes may spoil a packing if it
+// comes last.
+func (p *planner) likely(sizes []int, limit int) *solution {
+	best := p.searchFor(sizes, firstWidth, limit).best
+	p.root.reverse()
+	other := p.searchFor(sizes, firstWidth, limit).best
+	p.root.reverse()
+	if best == nil || other != nil && slices.Compare(other.spread, best.spread) < 0 {
+		return other
+	}
+	return best
 }
 
 // sizes returns the groups' full sizes and the smallest ones that will do.

@@ -34,21 +34,70 @@ func (g *gang) split(takes []take, d cluster.Domain, x int64) []take {
 		x -= n
 		parts = slices.Delete(parts, i, i+1)
 	}
+	for _, p := range g.pieces(parts, x) {
+		takes = g.split(takes, p.Domain, p.room)
+	}
+	return takes
+}
+
+// pieces returns the parts that x pods go to, with how many as their room: as few parts as can
+// be, the largest ones whole.
+func (g *gang) pieces(parts []part, x int64) []part {
+	var chosen []part
+	slack := int64(0)
 	for x > 0 && len(parts) > 0 {
 		i := g.last(parts, x)
 		if i < 0 {
 			i = roomiest(parts)
 		}
 		p := parts[i]
-		n := min(p.room, x)
-		if n <= 0 {
+		if p.room <= 0 {
 			break
 		}
-		takes = g.split(takes, p.Domain, n)
-		x -= n
+		slack = p.room - min(p.room, x)
+		chosen = append(chosen, part{Domain: p.Domain, room: min(p.room, x)})
+		x -= chosen[len(chosen)-1].room
 		parts = slices.Delete(parts, i, i+1)
 	}
-	return takes
+	if g.packs && slack > 0 && len(chosen) > 1 && len(chosen) <= maxShifts {
+		g.shift(chosen, slack)
+	}
+	return chosen
+}
+
+// maxShifts is up to how many parts it is tried which of them should be the one that is not
+// used whole: trying costs a split for each.
+const maxShifts = 8
+
+// shift lets another part than the last be the one that is not used whole, where the pods are
+// in fewer domains inside the parts then.
+func (g *gang) shift(chosen []part, slack int64) {
+	last := len(chosen) - 1
+	whole := chosen[last].room + slack
+	spread := func(i int) []int {
+		// Only what changes is compared: part i without its slack, and the last one with it.
+		a := g.spread(chosen[i].Domain, int(chosen[i].room-slack))
+		b := g.spread(chosen[last].Domain, int(whole))
+		c := g.spread(chosen[i].Domain, int(chosen[i].room))
+		d := g.spread(chosen[last].Domain, int(chosen[last].room))
+		for l := range a {
+			a[l] += b[l] - c[l] - d[l]
+		}
+		return a
+	}
+	best, gain := -1, make([]int, max(0, len(g.s.Levels)-chosen[last].Level-1))
+	for i := range chosen[:last] {
+		if chosen[i].room <= slack || chosen[i].Level != chosen[last].Level {
+			continue
+		}
+		if s := spread(i); slices.Compare(s, gain) < 0 {
+			best, gain = i, s
+		}
+	}
+	if best >= 0 {
+		chosen[best].room -= slack
+		chosen[last].room = whole
+	}
 }
 
 // nextLevel returns the level at which to split d, false if its nodes are next.

@@ -76,3 +76,11 @@ func (p *planner) weight(u *unit) float64 {
 	}
 	return most*maxCount + sum
 }
+
+// reverse turns the order of the parts of every unit round.
+func (u *unit) reverse() {
+	slices.Reverse(u.parts)
+	for _, part := range u.parts {
+		part.reverse()
+	}
+}
