@@ -36,12 +36,12 @@ var rules = []rule{
 	},
 	{
 		path: "core/cluster/...",
-		only: []string{"std"},
+		only: []string{"std", "core/gpu"},
 		why:  "it is the world as data, which everything else in core builds on",
 	},
 	{
 		path: "core/placement/...",
-		only: []string{"std", "core/cluster", "core/placement/..."},
+		only: []string{"std", "core/gpu", "core/cluster", "core/placement/..."},
 		why:  "the engine sees the world only as core/cluster data, so that a what-if is an edited snapshot",
 	},
 	{
@@ -63,6 +63,11 @@ var rules = []rule{
 		path: "internal/telemetry",
 		only: []string{"std", "github.com/prometheus/..."},
 		why:  "everything that acts counts with it, so it must not pull in anything that acts",
+	},
+	{
+		path: "internal/sim",
+		only: []string{"std", "core/...", "k8s.io/apimachinery/pkg/api/resource", "go.yaml.in/yaml/v3", "charm.land/lipgloss/v2/..."},
+		why:  "a scenario is answered from its file alone: without a cluster, its API or its clients",
 	},
 	{
 		path:       "internal/sandbox/...",
