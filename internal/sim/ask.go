@@ -29,8 +29,14 @@ type part struct {
 	limits map[string]int
 }
 
-// request returns the engine's request for the parts whose index is not in without.
-func (q *question) request(without []int) (*placement.Request, []part) {
+// asking is a request with the parts that its groups are, in their order.
+type asking struct {
+	request *placement.Request
+	parts   []part
+}
+
+// request asks for the parts whose index is not in without.
+func (q *question) request(without []int) *asking {
 	r := &placement.Request{Name: q.Request.Name, Strategy: q.strategy}
 	var asked []part
 	for i, p := range q.parts {
@@ -55,7 +61,7 @@ func (q *question) request(without []int) (*placement.Request, []part) {
 		r.Sets = append(r.Sets, placement.Set{Groups: members, Topology: q.topology(set.Required, set.Preferred)})
 		q.lean(r, set, members)
 	}
-	return r, asked
+	return &asking{request: r, parts: asked}
 }
 
 // lean makes the groups of a set keep near the members of its groups that are not asked about:

@@ -162,8 +162,13 @@ func (q *question) member(n *cluster.Node, g *Group) *cluster.Pod {
 // own is the workload that the request is about, as far as it runs.
 func (w *world) own() *cluster.Workload {
 	name := w.Request.Name
-	if w.workloads[name] == nil {
-		w.workloads[name] = &cluster.Workload{Name: name, Priority: w.Request.Priority}
+	own := w.workloads[name]
+	if own == nil {
+		own = &cluster.Workload{Name: name, Priority: w.Request.Priority}
+		for i := range w.Request.Groups {
+			own.Mbps = max(own.Mbps, w.Request.Groups[i].BandwidthMbps)
+		}
+		w.workloads[name] = own
 	}
-	return w.workloads[name]
+	return own
 }

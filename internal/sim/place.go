@@ -59,9 +59,12 @@ func Place(s *Scenario, o Options) (*Result, error) {
 	}
 	r.ElapsedMicros = c.elapsed.Microseconds()
 	r.take(q, &d, asked)
-	if o.Explain {
-		r.Explanation = explain(&d.Why)
-		r.tree = layout(q, &d, asked)
+	if !o.Explain {
+		return r, nil
+	}
+	r.Explanation = explain(&d.Why)
+	if r.tree, err = layout(q, &d, asked); err != nil {
+		return nil, fmt.Errorf("answering %s: %w", s.Name, err)
 	}
 	return r, nil
 }
@@ -73,20 +76,20 @@ type caller struct {
 	elapsed time.Duration
 }
 
-func (c *caller) ask(q *question, without []int) (placement.Decision, []part, error) {
-	request, asked := q.request(without)
-	if len(asked) == 0 {
+func (c *caller) ask(q *question, without []int) (placement.Decision, *asking, error) {
+	asked := q.request(without)
+	if len(asked.parts) == 0 {
 		d := placement.Decision{Feasible: true}
 		d.Why.Nodes = q.snapshot.Len()
 		d.Why.Sentence = "nothing is to be placed: what runs already is what is asked for"
 		return d, asked, nil
 	}
 	if c.clock == nil {
-		d, err := placement.Plan(q.snapshot, request, c.options)
+		d, err := placement.Plan(q.snapshot, asked.request, c.options)
 		return d, asked, err
 	}
 	start := c.clock()
-	d, err := placement.Plan(q.snapshot, request, c.options)
+	d, err := placement.Plan(q.snapshot, asked.request, c.options)
 	c.elapsed += c.clock().Sub(start)
 	return d, asked, err
 }
@@ -96,7 +99,7 @@ const maxOptional = 6
 
 // plan asks for everything, and then without the groups that have enough already, as few of
 // them as possible.
-func (c *caller) plan(q *question) (placement.Decision, []part, error) {
+func (c *caller) plan(q *question) (placement.Decision, *asking, error) {
 	first, asked, err := c.ask(q, nil)
 	if err != nil || first.Feasible {
 		return first, asked, err
@@ -152,12 +155,12 @@ func (s *Scenario) scoring(w *world) *placement.Scoring {
 }
 
 // take puts the decision into the answer.
-func (r *Result) take(q *question, d *placement.Decision, asked []part) {
+func (r *Result) take(q *question, d *placement.Decision, asked *asking) {
 	r.Feasible, r.Undecided, r.Reason = d.Feasible, d.Undecided, d.Why.Sentence
 	if !d.Feasible {
 		r.MaxFeasible = d.Why.Room
-		if i := slices.IndexFunc(asked, func(p part) bool { return p.Name == d.Why.Group }); i >= 0 && len(q.Request.Replaces) == 0 {
-			r.MaxFeasible += len(asked[i].kept)
+		if i := slices.IndexFunc(asked.parts, func(p part) bool { return p.Name == d.Why.Group }); i >= 0 && len(q.Request.Replaces) == 0 {
+			r.MaxFeasible += len(asked.parts[i].kept)
 		}
 		return
 	}
@@ -169,7 +172,7 @@ func (r *Result) take(q *question, d *placement.Decision, asked []part) {
 		}
 	}
 	for i := range d.Groups {
-		r.takeGroup(&d.Groups[i], &asked[i])
+		r.takeGroup(&d.Groups[i], &asked.parts[i])
 	}
 	r.forgetUnknown(q)
 	for _, nodes := range r.Placement {

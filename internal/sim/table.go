@@ -1,3 +1,208 @@
 package sim
 
-func (s Style) table(r *Result) string { return r.Reason + "\n" }
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"charm.land/lipgloss/v2"
+	"charm.land/lipgloss/v2/tree"
+)
+
+// defaultWidth is that of a terminal that does not say.
+const defaultWidth = 80
+
+// The colours of a terminal's own palette: they suit its background.
+const (
+	red    = "1"
+	green  = "2"
+	yellow = "3"
+	cyan   = "6"
+	grey   = "8"
+)
+
+// paint colours a text, if there are colours.
+func (s Style) paint(text, color string, bold bool) string {
+	if !s.Color || text == "" {
+		return text
+	}
+	return lipgloss.NewStyle().Foreground(lipgloss.Color(color)).Bold(bold).Render(text)
+}
+
+func (s Style) width() int {
+	if s.Width <= 0 {
+		return defaultWidth
+	}
+	return s.Width
+}
+
+// table writes a result for a person.
+func (s Style) table(r *Result) string {
+	var b strings.Builder
+	verdict, color := "INFEASIBLE", red
+	switch {
+	case r.Undecided:
+		verdict, color = "UNDECIDED", yellow
+	case r.Feasible:
+		verdict, color = "FEASIBLE", green
+	}
+	how := r.Strategy
+	if r.ElapsedMicros > 0 {
+		how += fmt.Sprintf(", %.2f ms", float64(r.ElapsedMicros)/1000)
+	}
+	b.WriteString(s.paint(verdict, color, true) + "  " + r.Name + "  " + s.paint("("+how+")", grey, false) + "\n")
+	for _, line := range wrap(sentence(r.Reason), s.width()) {
+		b.WriteString(line + "\n")
+	}
+	if r.tree != nil && len(r.tree.children) > 0 {
+		b.WriteString("\n")
+		// The library makes the lines of a node equally long.
+		for line := range strings.Lines(s.tree(r.tree, 0).String() + "\n") {
+			b.WriteString(strings.TrimRight(line, " \n") + "\n")
+		}
+	}
+	if rows := why(r); len(rows) > 0 {
+		b.WriteString("\n" + s.rows(rows))
+	}
+	return b.String()
+}
+
+// maxShown is how many domains with something in them are shown of one parent, and fewUntouched
+// how many others, beside them, are not worth folding.
+const (
+	maxShown     = 16
+	fewUntouched = 3
+)
+
+// tree draws a domain, so many levels deep, with what is marked in it; the rest is counted.
+func (s Style) tree(d *domain, depth int) *tree.Tree {
+	t := tree.Root(s.line(d, depth))
+	var hidden, folded []*domain
+	untouched := 0
+	for _, c := range d.children {
+		if !c.marked {
+			untouched++
+		}
+	}
+	shown := 0
+	for _, c := range d.children {
+		switch {
+		case c.marked && shown < maxShown:
+			shown++
+			t.Child(s.tree(c, depth+1))
+		case c.marked:
+			hidden = append(hidden, c)
+		case untouched <= fewUntouched:
+			t.Child(s.line(c, depth+1))
+		default:
+			folded = append(folded, c)
+		}
+	}
+	if len(hidden) > 0 {
+		t.Child(s.paint(more(hidden)+" with pods", grey, false))
+	}
+	if len(folded) > 0 {
+		t.Child(s.paint(more(folded)+freeGPUs(folded), grey, false))
+	}
+	return t
+}
+
+// more counts domains that are not shown: "… 61 more leaves".
+func more(folded []*domain) string {
+	return fmt.Sprintf("… %d more %s", len(folded), plural(kind(folded[0]), len(folded)))
+}
+
+func freeGPUs(domains []*domain) string {
+	var free, total int64
+	for _, d := range domains {
+		free, total = free+d.free, total+d.total
+	}
+	if total == 0 {
+		return ""
+	}
+	return fmt.Sprintf("  %d of %d GPUs free", free, total)
+}
+
+// indent is what a level of the tree takes of a line.
+const indent = 4
+
+// line is a domain in a few words, and who goes there: on the same line if there is space.
+func (s Style) line(d *domain, depth int) string {
+	name := d.name
+	if !d.isNode && d.level != "" {
+		name = kind(d) + " " + d.name
+	}
+	var facts []string
+	if d.total > 0 {
+		facts = append(facts, change(d.free, d.after)+fmt.Sprintf(" of %d GPUs free", d.total))
+	}
+	if u := d.uplink; u != nil {
+		facts = append(facts, fmt.Sprintf("%s of %s Gbit/s up", change(u.free/1000, u.after/1000), fmt.Sprint(u.mbps/1000)))
+	}
+	fact := strings.Join(facts, ", ")
+	used := depth*indent + utf8.RuneCountInString(name) + 2 + utf8.RuneCountInString(fact)
+	if d.marked {
+		name = s.paint(name, cyan, true)
+	}
+	text := name
+	if fact != "" {
+		text += "  " + s.paint(fact, grey, false)
+	}
+	if d.room >= 0 {
+		text += "  " + s.paint(fmt.Sprintf("room for %d %s", d.room, plural("pod", d.room)), yellow, false)
+	}
+	for i, o := range d.pods {
+		separator := "\n"
+		if who := o.String(); i == 0 && len(d.pods) == 1 && used+2+utf8.RuneCountInString(who) <= s.width() {
+			separator = "  "
+		}
+		text += separator + o.String()
+	}
+	return text
+}
+
+// change writes an amount before and after: "8 → 4".
+func change(before, after int64) string {
+	if before == after {
+		return fmt.Sprint(before)
+	}
+	return fmt.Sprintf("%d → %d", before, after)
+}
+
+// String says who it is and what they get: "main 0-3: GPUs 0-1, 2-3, 4-5, 6-7".
+func (o occupant) String() string {
+	var who []string
+	if len(o.ranks) > 0 {
+		who = append(who, o.group+" "+ranges(o.ranks))
+	}
+	if o.added > 0 {
+		who = append(who, fmt.Sprintf("%s: %d new", o.group, o.added))
+	}
+	if o.kept > 0 {
+		who = append(who, fmt.Sprintf("%s: %d stay", o.group, o.kept))
+	}
+	text := "→ " + strings.Join(who, ", ")
+	if len(o.devices) > 0 {
+		text += "  on " + together(o.devices)
+	}
+	return text
+}
+
+// rows writes a list of words with what they say.
+func (s Style) rows(rows [][2]string) string {
+	wide := 0
+	for _, row := range rows {
+		wide = max(wide, len(row[0]))
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		for i, line := range wrap(row[1], s.width()-wide-2) {
+			word := row[0]
+			if i > 0 {
+				word = ""
+			}
+			b.WriteString(s.paint(fmt.Sprintf("%-*s", wide, word), grey, false) + "  " + line + "\n")
+		}
+	}
+	return b.String()
+}

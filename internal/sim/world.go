@@ -135,7 +135,10 @@ func (w *world) node(n *Node) (*cluster.Node, error) {
 		Allocatable: w.vector(n.Allocatable),
 		Path:        make([]string, len(w.Levels)),
 	}
-	copy(m.Path, domainPath(w.Levels, n.Labels))
+	if last := len(w.Levels) - 1; last >= 0 && n.Labels[w.Levels[last]] != "" {
+		// The last level names the node: what has no name there is not in the topology.
+		copy(m.Path, domainPath(w.Levels, n.Labels))
+	}
 	if _, limited := n.Allocatable[podsResource]; !limited {
 		m.Allocatable[cluster.Pods] = unlimitedPods
 	}

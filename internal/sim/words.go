@@ -1,0 +1,267 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// why says in rows what led to the result.
+func why(r *Result) [][2]string {
+	var rows [][2]string
+	add := func(word, text string) { rows = append(rows, [2]string{word, text}) }
+	if e := r.Explanation; e != nil {
+		if text := nodeCounts(e); text != "" {
+			add("nodes", text)
+		}
+		if e.ChosenDomain != nil {
+			add("domain", fmt.Sprintf("%s %s scores %s%s", kindOf(e.ChosenDomain.Level), e.ChosenDomain.Domain, score(e.ChosenDomain.Score), termsText(e.ChosenDomain.Terms)))
+		}
+		if e.Chosen != nil {
+			add("chosen", fmt.Sprintf("%s scores %s%s", e.Chosen.Node, score(e.Chosen.Score), termsText(e.Chosen.Terms)))
+		}
+		if e.Next != nil {
+			add("next best", fmt.Sprintf("%s scores %s%s", e.Next.Node, score(e.Next.Score), termsText(e.Next.Terms)))
+		}
+		if text := missesText(r, e); text != "" {
+			add("nearest", text)
+		}
+		if e.Certificate != nil {
+			add("proof", proof(e))
+		}
+		for _, c := range e.Changes {
+			add("fits now", changeText(c))
+		}
+	}
+	if len(r.Victims) > 0 {
+		add("evicts", strings.Join(r.Victims, ", "))
+	}
+	if x := r.Expectation; x != nil {
+		expected := "infeasible"
+		if x.Feasible {
+			expected = "feasible"
+		}
+		if x.Agrees {
+			add("expected", expected+": as it is")
+		} else {
+			add("expected", expected+": NOT what the answer is")
+		}
+	}
+	return rows
+}
+
+// reasonText words why nodes cannot take a pod. A reason that is not here is shown as it is.
+func reasonText(reason string) string {
+	text, ok := map[string]string{
+		"notReady":          "not ready",
+		"cordoned":          "cordoned",
+		"tainted":           "with taints that are not tolerated",
+		"notSelected":       "not selected",
+		"noSuchGPU":         "without such GPUs",
+		"noSuchResource":    "without a resource asked for",
+		"wrongProduct":      "of another product",
+		"wrongArchitecture": "of another architecture",
+		"memoryTooSmall":    "with too little GPU memory",
+		"noShares":          "that do not share GPUs",
+		"shareTooSmall":     "whose shares are too small",
+		"noMIG":             "without these MIG profiles",
+		"nodeTooSmall":      "too small even when empty",
+		"gpusBroken":        "with too few healthy GPUs",
+		"gpusTaken":         "with too few free GPUs",
+		"migTaken":          "without room for the MIG instances",
+		"othersTaken":       "with too little CPU, memory or other resources free",
+		"notLocated":        "without a label of the level",
+		"avoided":           "avoided",
+		"limited":           "where the group has no pods to keep",
+	}[reason]
+	if !ok {
+		return reason
+	}
+	return text
+}
+
+func nodeCounts(e *Explanation) string {
+	if e.Nodes == 0 {
+		return ""
+	}
+	left := e.Nodes
+	var parts []string
+	reasons := slices.Sorted(maps.Keys(e.Removed))
+	slices.SortStableFunc(reasons, func(a, b string) int { return e.Removed[b] - e.Removed[a] })
+	for _, reason := range reasons {
+		left -= e.Removed[reason]
+		parts = append(parts, fmt.Sprintf("%d %s", e.Removed[reason], reasonText(reason)))
+	}
+	text := fmt.Sprintf("%d of %d can take a pod", left, e.Nodes)
+	if e.Group != "" {
+		text += " of " + e.Group
+	}
+	if len(parts) > 0 {
+		text += "; " + strings.Join(parts, ", ")
+	}
+	return text
+}
+
+// score writes a score. A strategy may put some nodes far before all others.
+func score(v float64) string {
+	if math.Abs(v) < 1e6 {
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.1e", v)
+}
+
+func termsText(terms []Term) string {
+	var parts []string
+	for _, t := range terms {
+		if t.Weight > 0 {
+			parts = append(parts, fmt.Sprintf("%s %.0f×%g", t.Name, t.Value, t.Weight))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(parts, ", ")
+}
+
+// missesText lists the domains with the most room, of refusals.
+func missesText(r *Result, e *Explanation) string {
+	if r.Feasible {
+		return ""
+	}
+	var parts []string
+	for _, m := range e.Misses {
+		switch kindOf(m.Level) {
+		case "":
+			parts = append(parts, fmt.Sprintf("%d in %s", m.Room, m.Domain))
+		case "node":
+			parts = append(parts, fmt.Sprintf("%d on node %s", m.Room, m.Domain))
+		default:
+			parts = append(parts, fmt.Sprintf("%d in %s %s", m.Room, kindOf(m.Level), m.Domain))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "room for " + strings.Join(parts, ", ")
+}
+
+func proof(e *Explanation) string {
+	c := e.Certificate
+	groups := strings.Join(c.Groups, " and ")
+	switch c.Kind {
+	case "noDomainHolds":
+		where := "the cluster"
+		if c.Level != "" {
+			where = "the best " + kindOf(c.Level) + ", " + c.Domain + ","
+		}
+		return fmt.Sprintf("%s holds %d of the %d pods of %s that are needed", where, c.Room, c.Need, groups)
+	case "tooMuchInAll":
+		return groups + " together ask for more than any domain has free"
+	case "exhausted":
+		return "every way to place " + groups + " was tried"
+	}
+	return c.Kind + " of " + groups
+}
+
+func changeText(c Change) string {
+	if c.To == "none" {
+		return "without " + c.Field
+	}
+	return "with " + c.Field + " " + c.To
+}
+
+// sentence writes a reason with a capital letter and a full stop.
+func sentence(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	if size == 0 {
+		return ""
+	}
+	return string(unicode.ToUpper(first)) + strings.TrimSuffix(text[size:], ".") + "."
+}
+
+// kind is what people call a domain: "rack", of example.com/rack.
+func kind(d *domain) string {
+	if d.isNode || d.level == "" {
+		return "node"
+	}
+	return kindOf(d.level)
+}
+
+func kindOf(level string) string {
+	if level == hostnameLabel {
+		return "node"
+	}
+	return level[strings.LastIndex(level, "/")+1:]
+}
+
+// plural writes a noun for n of them.
+func plural(noun string, n int) string {
+	switch {
+	case n == 1:
+		return noun
+	case strings.HasSuffix(noun, "leaf"):
+		return strings.TrimSuffix(noun, "f") + "ves"
+	case strings.HasSuffix(noun, "s") || strings.HasSuffix(noun, "x") || strings.HasSuffix(noun, "ch"):
+		return noun + "es"
+	}
+	return noun + "s"
+}
+
+// ranges writes ascending numbers: "0-3, 6".
+func ranges(numbers []int) string {
+	var parts []string
+	for i := 0; i < len(numbers); {
+		end := i
+		for end+1 < len(numbers) && numbers[end+1] == numbers[end]+1 {
+			end++
+		}
+		if end == i {
+			parts = append(parts, fmt.Sprint(numbers[i]))
+		} else {
+			parts = append(parts, fmt.Sprintf("%d-%d", numbers[i], numbers[end]))
+		}
+		i = end + 1
+	}
+	return strings.Join(parts, ",")
+}
+
+// together joins what several pods get, and says once what they have in common: "GPUs 0-1, 2-3".
+func together(devices []string) string {
+	if len(devices) == 1 {
+		return devices[0]
+	}
+	for _, prefix := range []string{"GPUs ", "GPU "} {
+		var rest []string
+		for _, d := range devices {
+			if r, ok := strings.CutPrefix(d, prefix); ok {
+				rest = append(rest, r)
+			}
+		}
+		if len(rest) == len(devices) {
+			return "GPUs " + strings.Join(rest, " | ")
+		}
+	}
+	return strings.Join(devices, " | ")
+}
+
+// wrap breaks a text at spaces into lines of up to width columns. A longer word stays whole.
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= width:
+			line += " " + word
+		default:
+			lines = append(lines, line)
+			line = word
+		}
+	}
+	return append(lines, line)
+}
