@@ -262,6 +262,38 @@ func TestCostOptimizedRunsOnCheapNodes(t *testing.T) {
 	}
 }
 
+// Strategies that pack join what runs; the others keep away from it. Each places a gang, too.
+func TestEveryStrategyPlacesPodsAndGangs(t *testing.T) {
+	t.Parallel()
+	c := sharedCluster(t)
+	for _, v := range []struct {
+		strategy string
+		joins    bool
+	}{
+		{"leastLoaded", false},
+		{"binPack", true},
+		{"topologyAware", true},
+		{"fragmentationAware", true},
+	} {
+		t.Run(v.strategy, func(t *testing.T) {
+			t.Parallel()
+			ns := c.namespace(t)
+			selector, _ := c.nodes(t, 3)
+			by := func(w *gpuv1alpha1.GPUWorkload) { w.Spec.SchedulingStrategy = v.strategy }
+			first := c.submit(t, gpuWorkload(ns, "first", 1, 1, forever, onNodes(selector), by))
+			c.untilPhase(t, first, gpuv1alpha1.PhaseRunning)
+			second := c.submit(t, gpuWorkload(ns, "second", 1, 1, forever, onNodes(selector), by))
+			c.untilPhase(t, second, gpuv1alpha1.PhaseRunning)
+			if joined := first.Status.AssignedNode == second.Status.AssignedNode; joined != v.joins {
+				t.Errorf("first on %s, second on %s", first.Status.AssignedNode, second.Status.AssignedNode)
+			}
+			// One pod of it beside what runs, or on a free node; there is room either way.
+			gang := c.submit(t, gpuWorkload(ns, "gang", 2, 6, onNodes(selector), by))
+			c.untilPhase(t, gang, gpuv1alpha1.PhaseSucceeded)
+		})
+	}
+}
+
 func TestFastWorkloadsStillCountAsScheduled(t *testing.T) {
 	t.Parallel()
 	c := sharedCluster(t)
