@@ -43,6 +43,9 @@ func (s *stock) read(c *Candidate) {
 		return
 	}
 	whole := float64(c.Whole.Count())
+	if c.Pod.sharesGPU() {
+		whole = float64(c.Node.WholeGPUs().Count()) // Those of the plan's pods follow below.
+	}
 	if c.Node.Allocatable.At(c.Pod.GPUResource) == 0 || !c.Pod.namesWhole() {
 		s.whole = whole
 	}
@@ -56,8 +59,10 @@ func (s *stock) read(c *Candidate) {
 		}
 	}
 	if c.Pod.sharesGPU() {
-		for range min(c.Placed, maxUnits) {
-			s.takeShare(c.Pod.Milli)
+		for range c.Placed {
+			if !s.takeShare(c.Pod.Milli) {
+				break
+			}
 		}
 	}
 }
@@ -76,8 +81,9 @@ func (s *stock) take() {
 	}
 }
 
-// takeShare takes thousandths of the fullest shared GPU that has them, else of a whole one.
-func (s *stock) takeShare(milli int) {
+// takeShare takes thousandths of the fullest shared GPU that has them, else of a whole one. It
+// is false if none has.
+func (s *stock) takeShare(milli int) bool {
 	best := -1
 	for i := range s.shared {
 		if free := int(s.parts[i]); free >= milli && (best < 0 || free < int(s.parts[best])) {
@@ -87,13 +93,16 @@ func (s *stock) takeShare(milli int) {
 	switch {
 	case best >= 0:
 		s.parts[best] -= int16(milli)
-	case s.whole > 0:
-		s.whole--
-		if s.c.Node.Board != nil && s.unit == cluster.Full && s.shared < len(s.parts) {
-			s.parts[s.shared] = int16(cluster.Full - milli)
-			s.shared++
-		}
+		return true
+	case s.whole < 1:
+		return false
 	}
+	s.whole--
+	if s.c.Node.Board != nil && s.unit == cluster.Full && s.shared < len(s.parts) {
+		s.parts[s.shared] = int16(cluster.Full - milli)
+		s.shared++
+	}
+	return true
 }
 
 // takeInstances takes a whole GPU for a pod with MIG instances, unless the node has instances
