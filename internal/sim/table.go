@@ -151,12 +151,12 @@ func (s Style) line(d *domain, depth int) string {
 	if d.room >= 0 {
 		text += "  " + s.paint(fmt.Sprintf("room for %d %s", d.room, plural("pod", d.room)), yellow, false)
 	}
-	for i, o := range d.pods {
-		separator := "\n"
-		if who := o.String(); i == 0 && len(d.pods) == 1 && used+2+utf8.RuneCountInString(who) <= s.width() {
-			separator = "  "
+	for _, o := range d.pods {
+		who := o.String()
+		if len(d.pods) == 1 && used+2+utf8.RuneCountInString(who) <= s.width() {
+			return text + "  " + who
 		}
-		text += separator + o.String()
+		text += "\n" + strings.Join(wrap(who, s.width()-depth*indent-2), "\n  ")
 	}
 	return text
 }

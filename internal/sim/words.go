@@ -229,23 +229,22 @@ func ranges(numbers []int) string {
 	return strings.Join(parts, ",")
 }
 
-// together joins what several pods get, and says once what they have in common: "GPUs 0-1, 2-3".
+// together joins what several pods get, and says once what they have in common: "GPUs 0-1 | 2-3".
 func together(devices []string) string {
+	common := ""
+	var rest []string
+	for i, d := range devices {
+		at := strings.LastIndex(d, " ")
+		head := strings.TrimSuffix(d[:max(at, 0)], "s")
+		if i > 0 && head != common || !strings.HasSuffix(head, "GPU") {
+			return strings.Join(devices, " | ")
+		}
+		common, rest = head, append(rest, d[at+1:])
+	}
 	if len(devices) == 1 {
 		return devices[0]
 	}
-	for _, prefix := range []string{"GPUs ", "GPU "} {
-		var rest []string
-		for _, d := range devices {
-			if r, ok := strings.CutPrefix(d, prefix); ok {
-				rest = append(rest, r)
-			}
-		}
-		if len(rest) == len(devices) {
-			return "GPUs " + strings.Join(rest, " | ")
-		}
-	}
-	return strings.Join(devices, " | ")
+	return common + "s " + strings.Join(rest, " | ")
 }
 
 // wrap breaks a text at spaces into lines of up to width columns. A longer word stays whole.
