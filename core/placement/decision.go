@@ -139,12 +139,14 @@ type Explanation struct {
 	Never bool
 	// Changes are edits of the request that would be met now. The engine tried each of them.
 	Changes []Change
-	// Chosen and Next are the node of the first pod and the best that was not used, with what
-	// their scores are made of. Both are empty unless Options.Explain was set.
+	// Chosen and Next are the node of the first pod and the best of the same domain that was
+	// not used, with what their scores are made of. Both are nil unless Options.Explain was
+	// set.
 	Chosen, Next *NodeScore
-	// ChosenDomain is the score of the domain, where one was asked for; nil unless
-	// Options.Explain was set.
-	ChosenDomain *DomainScore
+	// ChosenDomain is the score of the domain, where one was asked for and the strategy scores
+	// domains; NextDomain that of the best other one that would have held as much. Both are
+	// nil unless Options.Explain was set.
+	ChosenDomain, NextDomain *DomainScore
 }
 
 // Certificate is why a request cannot be met by this snapshot, in a form that can be checked

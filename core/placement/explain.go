@@ -227,7 +227,7 @@ func (p *planner) explainPlan(d *Decision, g *gang, c choice, takes []take) {
 	}
 	d.Why.Chosen = p.scoreOf(g, takes[0].node)
 	next, top := -1, 0.0
-	for i := range g.room.fits {
+	for i := c.First; i < c.End; i++ {
 		if g.room.fits[i] == 0 || used[i] {
 			continue
 		}
@@ -238,18 +238,49 @@ func (p *planner) explainPlan(d *Decision, g *gang, c choice, takes []take) {
 	if next >= 0 {
 		d.Why.Next = p.scoreOf(g, next)
 	}
-	if scorer, ok := p.strategy.(DomainScorer); ok && c.Level >= 0 {
-		if p.packs && c.spread == nil {
-			c.spread = g.spread(c.Domain, c.size)
+	if c.Level >= 0 {
+		p.explainDomain(d, g, c)
+	}
+}
+
+// explainDomain adds the score of the domain, and of the one that would have been next.
+func (p *planner) explainDomain(d *Decision, g *gang, c choice) {
+	if g.packs && c.spread == nil {
+		c.spread = g.spread(c.Domain, c.size)
+	}
+	d.Why.ChosenDomain = p.domainScoreOf(g, &c)
+	var next *choice
+	for _, domain := range g.candidates(g.s.Whole(), c.Level) {
+		rival := choice{Domain: domain, size: g.sizeIn(domain), room: g.whole(domain, g.layer(domain))}
+		if domain == c.Domain || rival.size < c.size || !g.holdsKept(domain) {
+			continue
 		}
-		candidate := g.domainCandidate(&c)
-		d.Why.ChosenDomain = &DomainScore{
-			Level: g.s.Levels[c.Level].Name, Domain: g.s.DomainName(c.Domain), Score: scorer.ScoreDomain(&candidate),
-		}
-		if terms, explains := p.strategy.(DomainTermExplainer); explains {
-			d.Why.ChosenDomain.Terms = terms.DomainTerms(&candidate)
+		one := []choice{rival}
+		g.judge(one)
+		if next == nil || g.compare(&one[0], next) < 0 {
+			next = &one[0]
 		}
 	}
+	if next != nil {
+		d.Why.NextDomain = p.domainScoreOf(g, next)
+	}
+}
+
+// domainScoreOf is the score of a domain with its terms; nil if the strategy scores none.
+func (p *planner) domainScoreOf(g *gang, c *choice) *DomainScore {
+	scorer, ok := p.strategy.(DomainScorer)
+	if !ok {
+		return nil
+	}
+	if c.room == 0 {
+		c.room = g.whole(c.Domain, g.layer(c.Domain))
+	}
+	candidate := g.domainCandidate(c)
+	score := &DomainScore{Level: g.s.Levels[c.Level].Name, Domain: g.s.DomainName(c.Domain), Score: scorer.ScoreDomain(&candidate)}
+	if terms, explains := p.strategy.(DomainTermExplainer); explains {
+		score.Terms = terms.DomainTerms(&candidate)
+	}
+	return score
 }
 
 // scoreOf is the score of the node at position i, with its terms.
