@@ -78,10 +78,10 @@ func (n *Node) Fits(pod Vector, limit int64) int64 {
 }
 
 // FitsEmpty is Fits as if nothing ran on the machine.
-func (m *Machine) FitsEmpty(pod Vector, limit int64) int64 {
+func (n *Machine) FitsEmpty(pod Vector, limit int64) int64 {
 	for i, want := range pod {
 		if want > 0 {
-			limit = min(limit, m.Allocatable.At(i)/want)
+			limit = min(limit, n.Allocatable.At(i)/want)
 		}
 	}
 	return limit
@@ -89,7 +89,7 @@ func (m *Machine) FitsEmpty(pod Vector, limit int64) int64 {
 
 // WholeGPUs returns the GPUs of the Board that nobody uses any part of.
 func (n *Node) WholeGPUs() gpu.Mask {
-	free := n.usable() &^ n.Taken
+	free := n.EmptyGPUs() &^ n.Taken
 	for i, share := range n.Shares {
 		if share > 0 {
 			free = free.Without(i)
@@ -106,7 +106,7 @@ func (n *Node) WholeGPUs() gpu.Mask {
 // PartitionGPUs returns the GPUs on which MIG instances may be made: healthy, and not in use
 // as a whole or in shares.
 func (n *Node) PartitionGPUs() gpu.Mask {
-	free := n.usable() &^ n.Taken
+	free := n.EmptyGPUs() &^ n.Taken
 	for i, share := range n.Shares {
 		if share > 0 {
 			free = free.Without(i)
@@ -117,7 +117,7 @@ func (n *Node) PartitionGPUs() gpu.Mask {
 
 // FreeShare returns how many thousandths of GPU i of the Board are free.
 func (n *Node) FreeShare(i int) int {
-	if !n.usable().Has(i) || n.Taken.Has(i) || n.partitioned(i) {
+	if !n.EmptyGPUs().Has(i) || n.Taken.Has(i) || n.partitioned(i) {
 		return 0
 	}
 	if i < len(n.Shares) {
@@ -135,13 +135,11 @@ func (n *Node) partitioned(i int) bool {
 	return false
 }
 
-// usable are the GPUs of the Board that are not broken.
-func (m *Machine) usable() gpu.Mask {
-	if m.Board == nil {
+// EmptyGPUs returns the GPUs of the Board that would be free if nothing ran: those that are not
+// broken.
+func (n *Machine) EmptyGPUs() gpu.Mask {
+	if n.Board == nil {
 		return 0
 	}
-	return gpu.All(m.Board.Count()) &^ m.Broken
+	return gpu.All(n.Board.Count()) &^ n.Broken
 }
-
-// EmptyGPUs returns the GPUs of the Board that would be free if nothing ran.
-func (m *Machine) EmptyGPUs() gpu.Mask { return m.usable() }

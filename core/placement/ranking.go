@@ -75,21 +75,6 @@ func (r *ranking) better(a, b int32) int32 {
 // best returns the position of the best node that fits, -1 if none does.
 func (r *ranking) best() int { return int(r.winner[1]) }
 
-// next returns the best node but i: the best of those that i beat on its way up.
-func (r *ranking) next(i int) int {
-	best := int32(-1)
-	for k := r.size + i; k > 1; k /= 2 {
-		rival := r.winner[k^1]
-		switch {
-		case best < 0:
-			best = rival
-		case rival >= 0 && (r.scores[rival] > r.scores[best] || r.scores[rival] == r.scores[best] && rival < best):
-			best = rival
-		}
-	}
-	return int(best)
-}
-
 // likeScale puts preferred node affinity above every strategy's score.
 const likeScale = 1 << 40
 

@@ -32,16 +32,16 @@ const (
 	reasonCount
 )
 
-// reasonNames are the reasons in machine-readable answers.
-var reasonNames = [reasonCount]string{
-	"fits", "notReady", "cordoned", "tainted", "notSelected", "noSuchGPU", "noSuchResource",
-	"wrongProduct", "wrongArchitecture", "memoryTooSmall", "noShares", "shareTooSmall", "noMIG",
-	"nodeTooSmall", "gpusBroken", "gpusTaken", "migTaken", "othersTaken", "notLocated",
-	"avoided", "limited",
-}
-
 // String returns the reason's name in machine-readable answers: "gpusTaken".
-func (r Reason) String() string { return reasonNames[r] }
+func (r Reason) String() string {
+	names := [reasonCount]string{
+		"fits", "notReady", "cordoned", "tainted", "notSelected", "noSuchGPU", "noSuchResource",
+		"wrongProduct", "wrongArchitecture", "memoryTooSmall", "noShares", "shareTooSmall", "noMIG",
+		"nodeTooSmall", "gpusBroken", "gpusTaken", "migTaken", "othersTaken", "notLocated",
+		"avoided", "limited",
+	}
+	return names[r]
+}
 
 // say words the reason for n nodes: "3 are not ready".
 func (r Reason) say(n int, shape *Shape) string {

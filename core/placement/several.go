@@ -2,10 +2,12 @@ package placement
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
+	"github.com/reyisjones/gpu-orchestrator/core/gpu"
 )
 
 // firstWidth is how many places are tried for each group before the search becomes a complete
@@ -125,6 +127,7 @@ func (p *planner) grow(found *solution) *solution {
 			continue
 		}
 		more.Kept = slices.Concat(g.Kept, placed.pods.Nodes)
+		more.Limits = limitsLeft(g.Limits, placed.pods.Nodes)
 		trial := p.trial(grown.s, &more)
 		trial.restrict(p.request.Avoid)
 		_, takes, ok := trial.place(placed.bound)
@@ -139,10 +142,25 @@ func (p *planner) grow(found *solution) *solution {
 	return grown
 }
 
+// limitsLeft returns the limits less one for each pod that is placed.
+func limitsLeft(limits map[string]int, placed []string) map[string]int {
+	if limits == nil {
+		return nil
+	}
+	left := maps.Clone(limits)
+	for _, name := range placed {
+		left[name]--
+	}
+	return left
+}
+
 // joined appends the pods of b to those of a.
 func joined(a, b Assignment) Assignment {
 	if a.GPUs != nil || b.GPUs != nil {
-		a.GPUs = append(slices.Grow(a.GPUs, len(a.At))[:len(a.At)], b.GPUs...)
+		gpus := make([]gpu.Mask, len(a.At)+len(b.At))
+		copy(gpus, a.GPUs)
+		copy(gpus[len(a.At):], b.GPUs)
+		a.GPUs = gpus
 	}
 	a.Name = b.Name
 	a.Nodes = append(a.Nodes, b.Nodes...)
