@@ -61,6 +61,10 @@ test-all: ## Everything, as continuous integration runs it
 e2e: ## Only the tests on a real control plane
 	scripts/test.sh e2e
 
+.PHONY: conformance
+conformance: ## Answer other schedulers' own cases (../shared/conformance) and have the answers judged
+	scripts/conformance.sh $(ARGS)
+
 .PHONY: bench
 bench: ## Benchmarks, ten runs each, summarised (ARGS=./core/placement)
 	scripts/bench.sh $(ARGS)
