@@ -118,7 +118,7 @@ func drawMix(t *rapid.T) []Expected {
 		e.Supply = rapid.SampledFrom([]float64{1, 0.5, 0.1}).Draw(t, "supply")
 	}
 	if rapid.Bool().Draw(t, "twice") {
-		expected = append(expected, expected[0])
+		expected = slices.Insert(expected, 0, expected[0])
 	}
 	return expected
 }

@@ -46,7 +46,7 @@ func TestDemandMergesAndDrops(t *testing.T) {
 
 func TestMixIsReadOnceAndEmptyMeansDefault(t *testing.T) {
 	s := DefaultScoring()
-	if s.ready() != s.ready() {
+	if first := s.ready(); first != s.ready() {
 		t.Error("made ready twice")
 	}
 	if kinds := s.ready().groups[0].kinds; len(kinds) != len(DefaultMix()) {

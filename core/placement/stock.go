@@ -156,14 +156,14 @@ func (s *stock) gpusInUse() (float64, bool) {
 }
 
 // sharesGPU tells whether the pod takes thousandths of a GPU, not units of a resource.
-func (p *Shape) sharesGPU() bool {
-	return p.Milli > 0 && p.Milli < cluster.Full && p.GPUs == 0
+func (q *Shape) sharesGPU() bool {
+	return q.Milli > 0 && q.Milli < cluster.Full && q.GPUs == 0
 }
 
 // namesWhole tells whether the pod's resource counts whole GPUs, rather than MIG instances or
 // what a GPU is lent out as.
-func (p *Shape) namesWhole() bool {
-	return !strings.HasPrefix(p.GPUResourceName, migPrefix) && !strings.HasSuffix(p.GPUResourceName, sharedSuffix)
+func (q *Shape) namesWhole() bool {
+	return !strings.HasPrefix(q.GPUResourceName, migPrefix) && !strings.HasSuffix(q.GPUResourceName, sharedSuffix)
 }
 
 // within returns x, or the nearest bound; the lower one if x is not a number.
