@@ -71,7 +71,6 @@ func newRoot(p Process) *cobra.Command {
 with the engine that places workloads in a cluster.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
 	}
 	root.AddCommand(newSim(p), newVersion())
 	return root

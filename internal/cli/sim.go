@@ -8,6 +8,7 @@ func newSim(p Process) *cobra.Command {
 		Use:   "sim",
 		Short: "Answer questions from files, without a cluster",
 		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newSimPlace(p))
 	return cmd

@@ -65,6 +65,12 @@ var rules = []rule{
 		why:  "everything that acts counts with it, so it must not pull in anything that acts",
 	},
 	{
+		path:       "internal/cli",
+		only:       []string{"std", "internal/sim", "github.com/spf13/cobra", "golang.org/x/term"},
+		importedBy: []string{"cmd/warp"},
+		why:        "a command parses and prints; what it knows comes from elsewhere",
+	},
+	{
 		path: "internal/sim",
 		only: []string{"std", "core/...", "k8s.io/apimachinery/pkg/api/resource", "go.yaml.in/yaml/v3", "charm.land/lipgloss/v2/..."},
 		why:  "a scenario is answered from its file alone: without a cluster, its API or its clients",
