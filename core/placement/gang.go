@@ -188,19 +188,7 @@ func (g *gang) sizeIn(d cluster.Domain) int {
 	if g.holds(d, layer, want) {
 		return g.group.Count
 	}
-	room := g.whole(d, layer)
-	if layer < len(g.group.Slices) {
-		return int(min(room, roundDown(want, g.group.Slices[layer].Size)))
-	}
-	return int(roundDown(min(room, want), g.step()))
-}
-
-// step returns the unit in which an elastic group shrinks: its outermost slices.
-func (g *gang) step() int {
-	if len(g.group.Slices) > 0 {
-		return g.group.Slices[0].Size
-	}
-	return 1
+	return int(roundDown(min(g.whole(d, layer), want), g.group.step()))
 }
 
 // holdsKept tells whether all members that stay are inside the domain.

@@ -30,7 +30,8 @@ type Request struct {
 type Group struct {
 	// Name is unique in the request; it may be "" if there is one group only.
 	Name string
-	// Count is the number of pods wanted; MinCount the least that will do (0: all of them).
+	// Count is the number of pods wanted; MinCount the least that will do (0: all of them). A
+	// group with slices that is given less than Count is given whole outermost slices.
 	Count, MinCount int
 	// Pod is what each pod needs.
 	Pod Shape
@@ -128,6 +129,20 @@ func (g *Group) least() int {
 		return min(g.MinCount, g.Count)
 	}
 	return g.Count
+}
+
+// leastWhole is least in whole slices: a group shrinks by those only.
+func (g *Group) leastWhole() int {
+	least, step := g.least(), g.step()
+	return min(g.Count, (least+step-1)/step*step)
+}
+
+// step returns the unit in which an elastic group shrinks: its outermost slices.
+func (g *Group) step() int {
+	if len(g.Slices) > 0 {
+		return g.Slices[0].Size
+	}
+	return 1
 }
 
 // size returns the number of pods wanted in all, and the least that will do.

@@ -66,7 +66,7 @@ func (p *planner) likely(sizes []int, limit int) *solution {
 func (p *planner) sizes() (full, least []int) {
 	for i := range p.request.Groups {
 		g := &p.request.Groups[i]
-		full, least = append(full, g.Count), append(least, g.least())
+		full, least = append(full, g.Count), append(least, g.leastWhole())
 	}
 	return full, least
 }
