@@ -108,8 +108,10 @@ type GPUWorkloadSpec struct {
 
 	// SchedulingStrategy names the rule that picks among the nodes that fit:
 	// leastLoaded (the default: most free GPUs first; spreads), random,
-	// costOptimized (nodes labelled gpu-orchestrator/cheap-node=true first). The
-	// set is open: an installation can register more; a name that is not
+	// costOptimized (nodes labelled gpu-orchestrator/cheap-node=true first),
+	// binPack (fewest free GPUs first), topologyAware (best links, best fit,
+	// fewest domains), fragmentationAware (keeps idle GPUs useful to others).
+	// The set is open: an installation can register more; a name that is not
 	// registered is refused with the list of those that are.
 	// +optional
 	// +kubebuilder:default=leastLoaded
@@ -300,7 +302,8 @@ type GPURequirements struct {
 
 	// TopologyPreference says which GPUs of one node should go together: none
 	// (the default), nvlink, numa or pcie. It is a preference: it never keeps a
-	// workload from running.
+	// workload from running. Strategy topologyAware goes by it, where it is known
+	// how a node's GPUs are wired.
 	// +optional
 	// +kubebuilder:default=none
 	TopologyPreference TopologyPreference `json:"topologyPreference,omitempty"`
