@@ -34,6 +34,8 @@ type occupant struct {
 	ranks       []int
 	// devices says, for each pod that comes, what it gets; empty where that is not known.
 	devices []string
+	// each says that the devices are those of every one of several nodes.
+	each bool
 }
 
 // uplink is the capacity of a link, and what is left of it before and after the plan.

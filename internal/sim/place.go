@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/bits"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
@@ -80,8 +81,10 @@ func (c *caller) ask(q *question, without []int) (placement.Decision, *asking, e
 	asked := q.request(without)
 	if len(asked.parts) == 0 {
 		d := placement.Decision{Feasible: true}
-		d.Why.Nodes = q.snapshot.Len()
 		d.Why.Sentence = "nothing is to be placed: what runs already is what is asked for"
+		if len(without) > 0 {
+			d.Why.Sentence = "nothing is placed: what runs already is enough, and there is no room for more"
+		}
 		return d, asked, nil
 	}
 	if c.clock == nil {
@@ -127,10 +130,22 @@ func (c *caller) plan(q *question) (placement.Decision, *asking, error) {
 			return d, nil, err
 		}
 		if d.Feasible {
+			if len(rest.parts) > 0 {
+				d.Why.Sentence += "; no room for more of " + q.names(without)
+			}
 			return d, rest, nil
 		}
 	}
 	return first, asked, nil
+}
+
+// names lists the groups of some parts.
+func (q *question) names(parts []int) string {
+	var names []string
+	for _, i := range parts {
+		names = append(names, q.parts[i].Name)
+	}
+	return strings.Join(names, " and ")
 }
 
 // scoring returns the scenario's weights, nil for the defaults.

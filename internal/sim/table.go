@@ -85,7 +85,7 @@ func (s Style) tree(d *domain, depth int) *tree.Tree {
 		}
 	}
 	shown := 0
-	for _, c := range d.children {
+	for _, c := range foldRuns(d.children) {
 		switch {
 		case c.marked && shown < maxShown:
 			shown++
@@ -184,6 +184,9 @@ func (o occupant) String() string {
 	text := "→ " + strings.Join(who, ", ")
 	if len(o.devices) > 0 {
 		text += "  on " + together(o.devices)
+		if o.each {
+			text += " of each"
+		}
 	}
 	return text
 }

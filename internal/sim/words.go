@@ -30,7 +30,7 @@ func why(r *Result) [][2]string {
 		if text := missesText(r, e); text != "" {
 			add("nearest", text)
 		}
-		if e.Certificate != nil {
+		if e.Certificate != nil && e.Nodes > 0 {
 			add("proof", proof(e))
 		}
 		for _, c := range e.Changes {
@@ -85,7 +85,7 @@ func reasonText(reason string) string {
 }
 
 func nodeCounts(e *Explanation) string {
-	if e.Nodes == 0 {
+	if e.Nodes == 0 || e.Group == "" {
 		return ""
 	}
 	left := e.Nodes
@@ -96,10 +96,7 @@ func nodeCounts(e *Explanation) string {
 		left -= e.Removed[reason]
 		parts = append(parts, fmt.Sprintf("%d %s", e.Removed[reason], reasonText(reason)))
 	}
-	text := fmt.Sprintf("%d of %d can take a pod", left, e.Nodes)
-	if e.Group != "" {
-		text += " of " + e.Group
-	}
+	text := fmt.Sprintf("%d of %d can take a pod of %s", left, e.Nodes, e.Group)
 	if len(parts) > 0 {
 		text += "; " + strings.Join(parts, ", ")
 	}
@@ -129,7 +126,7 @@ func termsText(terms []Term) string {
 
 // missesText lists the domains with the most room, of refusals.
 func missesText(r *Result, e *Explanation) string {
-	if r.Feasible {
+	if r.Feasible || e.Room == 0 && !slices.ContainsFunc(e.Misses, func(m Miss) bool { return m.Room > 0 }) {
 		return ""
 	}
 	var parts []string
