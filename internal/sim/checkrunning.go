@@ -5,13 +5,10 @@ import (
 	"slices"
 )
 
-// phases are those of Kubernetes; "" is a pod that runs.
-var finished = [...]string{"Succeeded", "Failed"}
-
 // holds tells whether the pod takes anything of its node. The lost members of the request take
 // nothing any more.
 func (r *Running) holds(s *Scenario) bool {
-	return r.Node != "" && !slices.Contains(finished[:], r.Phase) && !r.lost(s)
+	return r.Node != "" && r.Phase != "Succeeded" && r.Phase != "Failed" && !r.lost(s)
 }
 
 // member tells whether the pod is of the workload that the request is about.
