@@ -98,6 +98,9 @@ func (q *search) domains(s *cluster.Snapshot, t task) []cluster.Domain {
 		first := len(found)
 		room := map[cluster.Domain]int64{}
 		for _, d := range q.candidates(s, t.bound, level) {
+			if !located(s, d, t.unit.topology.Required) {
+				continue
+			}
 			if left, ok := q.leaves(s, t.unit, d); ok {
 				room[d] = left
 				found = append(found, d)
@@ -108,6 +111,12 @@ func (q *search) domains(s *cluster.Snapshot, t task) []cluster.Domain {
 		})
 	}
 	return found
+}
+
+// located tells whether d, which is of the level or of a narrower one, is in a domain of it: the
+// nodes of a narrower one may lack the label.
+func located(s *cluster.Snapshot, d cluster.Domain, level int) bool {
+	return level < 0 || d.First == d.End || s.DomainOf(level, d.First) >= 0
 }
 
 func (q *search) candidates(s *cluster.Snapshot, bound cluster.Domain, level int) []cluster.Domain {
