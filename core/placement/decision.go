@@ -189,11 +189,13 @@ type Change struct {
 	Field, To string
 }
 
-// NodeScore is a node's score and its terms.
+// NodeScore is a node's score and its terms. Affinity is the sum of the weights of preferred
+// node affinity that the node matches; it counts before the score.
 type NodeScore struct {
-	Node  string
-	Score float64
-	Terms []Term
+	Node     string
+	Score    float64
+	Affinity int
+	Terms    []Term
 }
 
 // DomainScore is a domain's score and its terms.

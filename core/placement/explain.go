@@ -285,10 +285,10 @@ func (p *planner) domainScoreOf(g *gang, c *choice) *DomainScore {
 
 // scoreOf is the score of the node at position i, with its terms.
 func (p *planner) scoreOf(g *gang, i int) *NodeScore {
-	s := &NodeScore{Node: g.s.At(i).Name, Score: g.score(i, 0)}
+	c := Candidate{Node: g.s.At(i), Pod: &g.view.need.Shape, Scoring: g.scoring, Seed: g.seed}
+	scoreNode(p.strategy, &g.view.need, &c)
+	s := &NodeScore{Node: c.Node.Name, Score: p.strategy.Score(&c), Affinity: g.view.need.affinity(c.Node.Machine)}
 	if terms, ok := p.strategy.(TermExplainer); ok {
-		c := Candidate{Node: g.s.At(i), Pod: &g.view.need.Shape, Scoring: g.scoring, Seed: g.seed}
-		scoreNode(p.strategy, &g.view.need, &c)
 		s.Terms = terms.Terms(&c)
 	}
 	return s

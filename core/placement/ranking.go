@@ -3,6 +3,8 @@ package placement
 import (
 	"math"
 	"slices"
+
+	"github.com/reyisjones/gpu-orchestrator/core/cluster"
 )
 
 // ranking orders the nodes of a view by a strategy's score. It is a tournament: a tree whose
@@ -91,11 +93,16 @@ func scoreNode(strategy Strategy, q *need, c *Candidate) float64 {
 			}
 		}
 	}
-	score := strategy.Score(c)
+	return strategy.Score(c) + float64(q.affinity(c.Node.Machine))*likeScale
+}
+
+// affinity returns the weights of the preferred terms that match the node.
+func (q *need) affinity(n *cluster.Machine) int {
+	sum := 0
 	for i := range q.Likes {
-		if l := &q.Likes[i]; l.Term.Matches(c.Node.Machine) {
-			score += float64(l.Weight) * likeScale
+		if l := &q.Likes[i]; l.Term.Matches(n) {
+			sum += l.Weight
 		}
 	}
-	return score
+	return sum
 }

@@ -70,6 +70,7 @@ type Explanation struct {
 	Chosen       *NodeScore   `json:"chosen,omitempty"`
 	Next         *NodeScore   `json:"next,omitempty"`
 	ChosenDomain *DomainScore `json:"chosenDomain,omitempty"`
+	NextDomain   *DomainScore `json:"nextDomain,omitempty"`
 }
 
 // Certificate is what a refusal rests on.

@@ -33,10 +33,15 @@ func explain(why *placement.Explanation) *Explanation {
 	for _, c := range why.Changes {
 		e.Changes = append(e.Changes, Change{Field: c.Field, To: c.To})
 	}
-	if d := why.ChosenDomain; d != nil {
-		e.ChosenDomain = &DomainScore{Level: d.Level, Domain: d.Domain, Score: d.Score, Terms: terms(d.Terms)}
-	}
+	e.ChosenDomain, e.NextDomain = domainScore(why.ChosenDomain), domainScore(why.NextDomain)
 	return e
+}
+
+func domainScore(d *placement.DomainScore) *DomainScore {
+	if d == nil {
+		return nil
+	}
+	return &DomainScore{Level: d.Level, Domain: d.Domain, Score: d.Score, Terms: terms(d.Terms)}
 }
 
 func nodeScore(s *placement.NodeScore) *NodeScore {

@@ -166,6 +166,9 @@ func (s *Scenario) scoring(w *world) *placement.Scoring {
 			Resources: w.vector(e.Requests), GPUs: e.GPUs, Milli: e.GPUMilli, Product: e.Product, Weight: e.Weight,
 		})
 	}
+	// A mix says what will be asked for; how much of the cluster can serve it, the scenario's
+	// nodes do.
+	scoring.Mix = placement.WithSupply(scoring.Mix, w.snapshot, w.snapshot.Resources.Index(gpuResource))
 	return scoring
 }
 

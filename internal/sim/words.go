@@ -19,7 +19,10 @@ func why(r *Result) [][2]string {
 			add("nodes", text)
 		}
 		if e.ChosenDomain != nil {
-			add("domain", fmt.Sprintf("%s %s scores %s%s", kindOf(e.ChosenDomain.Level), e.ChosenDomain.Domain, score(e.ChosenDomain.Score), termsText(e.ChosenDomain.Terms)))
+			add("domain", domainText(e.ChosenDomain))
+		}
+		if e.NextDomain != nil {
+			add("next best", domainText(e.NextDomain))
 		}
 		if e.Chosen != nil {
 			add("chosen", fmt.Sprintf("%s scores %s%s", e.Chosen.Node, score(e.Chosen.Score), termsText(e.Chosen.Terms)))
@@ -52,6 +55,10 @@ func why(r *Result) [][2]string {
 		}
 	}
 	return rows
+}
+
+func domainText(d *DomainScore) string {
+	return fmt.Sprintf("%s %s scores %s%s", kindOf(d.Level), d.Domain, score(d.Score), termsText(d.Terms))
 }
 
 // reasonText words why nodes cannot take a pod. A reason that is not here is shown as it is.
