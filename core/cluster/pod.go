@@ -16,6 +16,13 @@ type Workload struct {
 	Preemptible bool
 	// MinMembers is the smallest number of pods with which the workload can go on; 0 means all.
 	MinMembers int
+	// Protected says that it must not be evicted yet: it has not run for its minimum time.
+	Protected bool
+	// Cost is what would be lost if it were evicted now, in GPU-hours since its start or its
+	// last checkpoint.
+	Cost float64
+	// Budget names a limit on evictions that it shares with others, "" if it has none.
+	Budget string
 	// Mbps is the network bandwidth that each pod was promised, in megabits a second.
 	Mbps int64
 }

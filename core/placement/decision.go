@@ -15,11 +15,24 @@ type Decision struct {
 	Undecided bool
 	// Groups is where the pods go, in the order of the request's groups.
 	Groups []Assignment
+	// Victims are the workloads that have to make way first, in the order of their names.
+	Victims []Victim
 	// Domain is the narrowest domain that was asked for and holds the gang, with its level:
 	// "leaf-003" and "leaf". Both are empty where none was asked for.
 	Domain, Level string
 	// Why explains the decision.
 	Why Explanation
+}
+
+// Victim is a workload that loses pods to a plan.
+type Victim struct {
+	// Workload is its name, Priority its priority, Cost what is lost in GPU-hours.
+	Workload string
+	Priority int32
+	Cost     float64
+	// Evicted is what leaves. Whole is false if the workload goes on with what it keeps.
+	Evicted []cluster.Placement
+	Whole   bool
 }
 
 // Assignment is where the pods of one group go.

@@ -18,6 +18,9 @@ type Options struct {
 	// Budget bounds the search for gangs of several groups, in steps; 0 means DefaultBudget. A
 	// search that runs out of it leaves the question undecided.
 	Budget int
+	// Budgets is how many more workloads of each Workload.Budget may be evicted; one that is not
+	// named may lose any number.
+	Budgets map[string]int
 	// Explain asks for the scores of the nodes that were chosen and of the next best, and for
 	// the nearest miss per level of a plan that was made. Refusals are always explained.
 	Explain bool

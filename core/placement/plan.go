@@ -24,10 +24,19 @@ func Plan(s *cluster.Snapshot, r *Request, o Options) (Decision, error) {
 	if err != nil {
 		return Decision{}, fmt.Errorf("planning %s: %w", r.Name, err)
 	}
-	if len(r.Groups) == 1 && len(r.Sets) == 0 {
-		return p.planOne(&r.Groups[0]), nil
+	d := p.plan()
+	if !d.Feasible && r.Preempts {
+		return p.preempt(d), nil
 	}
-	return p.planSeveral(), nil
+	return d, nil
+}
+
+// plan is Plan without preemption.
+func (p *planner) plan() Decision {
+	if len(p.request.Groups) == 1 && len(p.request.Sets) == 0 {
+		return p.planOne(&p.request.Groups[0])
+	}
+	return p.planSeveral()
 }
 
 // planner holds what one Plan works with.

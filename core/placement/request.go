@@ -20,6 +20,10 @@ type Request struct {
 	Sets []Set
 	// Strategy names the rule that picks among nodes that fit.
 	Strategy string
+	// Priority is the gang's own; with Preempts it may take the place of preemptible workloads
+	// of lower priority where there is no room otherwise.
+	Priority int32
+	Preempts bool
 	// Avoid are nodes not to be used, because they refused this workload a short while ago.
 	Avoid []string
 	// Seed makes strategy random repeatable: the same seed gives the same choice.

@@ -37,7 +37,12 @@ type asking struct {
 
 // request asks for the parts whose index is not in without.
 func (q *question) request(without []int) *asking {
-	r := &placement.Request{Name: q.Request.Name, Strategy: q.strategy}
+	r := &placement.Request{
+		Name:     q.Request.Name,
+		Strategy: q.strategy,
+		Priority: q.Request.Priority,
+		Preempts: q.Request.Preemption == "lowerPriority",
+	}
 	var asked []part
 	for i, p := range q.parts {
 		if !slices.Contains(without, i) {

@@ -189,6 +189,9 @@ func (r *Result) take(q *question, d *placement.Decision, asked *asking) {
 			}
 		}
 	}
+	for _, v := range d.Victims {
+		r.Victims = append(r.Victims, v.Workload)
+	}
 	for i := range d.Groups {
 		r.takeGroup(&d.Groups[i], &asked.parts[i])
 	}

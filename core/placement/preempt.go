@@ -1,0 +1,247 @@
+package placement
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/reyisjones/gpu-orchestrator/core/cluster"
+)
+
+// preempt looks for workloads of lower priority whose place the request can take. Refused is
+// the decision without them, which stands if there are none.
+//
+// Room and topology are one question: the search starts from the world in which everything
+// that may be evicted is gone. What does not fit there is refused at once, with a proof. What
+// does keeps fitting while one workload after the other is put back; those that cannot be are
+// the victims, so that none is taken in vain.
+func (p *planner) preempt(refused Decision) Decision {
+	e := newEviction(p)
+	if len(e.all) == 0 {
+		return refused
+	}
+	without := e.without()
+	if !e.fits(without) {
+		return e.refuse(without, refused)
+	}
+	best := e.search(without)
+	if best == nil {
+		refused.Undecided = true
+		refused.Why.Certificate = nil
+		refused.Why.Sentence = "room could be made only with more evictions than the budgets allow, as far as the search went; " + refused.Why.Sentence
+		return refused
+	}
+	after := *p
+	after.s = best.s
+	d := after.plan()
+	for _, w := range best.gone {
+		d.Victims = append(d.Victims, w.victim(best.kept[w]))
+	}
+	slices.SortFunc(d.Victims, func(a, b Victim) int { return strings.Compare(a.Workload, b.Workload) })
+	d.Why.Sentence += e.words(d.Victims)
+	return d
+}
+
+// eviction is the search for victims.
+type eviction struct {
+	p *planner
+	// all are the workloads that may be evicted; search sorts them, the dearest first.
+	all []*prey
+	// at are those with pods on a node, by its position.
+	at map[int][]*prey
+	// checks counts how often it was asked whether the request fits.
+	checks int
+	group  *Group
+}
+
+// prey is a workload that may be evicted, with its pods.
+type prey struct {
+	*cluster.Workload
+	pods []cluster.Placement
+	// size is how many pods it has in all, those outside the snapshot's pods not counted.
+	size int
+}
+
+// newEviction finds what may be evicted: preemptible, of lower priority, past its minimum run
+// time, and within its budget.
+func newEviction(p *planner) *eviction {
+	e := &eviction{p: p, at: map[int][]*prey{}}
+	known := map[*cluster.Workload]*prey{}
+	for i, n := range p.s.Nodes() {
+		for _, pod := range n.Pods {
+			w := pod.Workload
+			if w == nil || !p.mayEvict(w) {
+				continue
+			}
+			v := known[w]
+			if v == nil {
+				v = &prey{Workload: w}
+				known[w] = v
+				e.all = append(e.all, v)
+			}
+			if k := len(v.pods); k == 0 || v.pods[k-1].Node != i {
+				e.at[i] = append(e.at[i], v)
+			}
+			v.pods = append(v.pods, cluster.Placement{Node: i, Pod: pod})
+			v.size++
+		}
+	}
+	if len(p.request.Groups) == 1 && len(p.request.Sets) == 0 {
+		least := p.request.Groups[0]
+		least.Count, least.MinCount = least.leastWhole(), 0
+		e.group = &least
+	}
+	return e
+}
+
+func (p *planner) mayEvict(w *cluster.Workload) bool {
+	if !w.Preemptible || w.Protected || w.Priority >= p.request.Priority || w.Name == p.request.Name {
+		return false
+	}
+	left, limited := p.options.Budgets[w.Budget]
+	return w.Budget == "" || !limited || left > 0
+}
+
+// dearer orders workloads: those of higher priority first, then those that lose more, then the
+// larger ones.
+func dearer(a, b *prey) int {
+	return cmp.Or(
+		cmp.Compare(b.Priority, a.Priority),
+		cmp.Compare(b.Cost, a.Cost),
+		cmp.Compare(b.size, a.size),
+		strings.Compare(a.Name, b.Name),
+	)
+}
+
+// without returns the snapshot in which nothing runs that may be evicted.
+func (e *eviction) without() *cluster.Snapshot {
+	changed := make([]*cluster.Node, 0, len(e.at))
+	gone := map[int][]*cluster.Pod{}
+	for _, v := range e.all {
+		for _, at := range v.pods {
+			gone[at.Node] = append(gone[at.Node], at.Pod)
+		}
+	}
+	for i, pods := range gone {
+		changed = append(changed, e.p.s.At(i).Without(pods...))
+	}
+	return e.p.s.Next(e.p.s.Generation+1, e.p.s.Resources, changed)
+}
+
+// fits tells whether the request fits in s, at its smallest useful size.
+func (e *eviction) fits(s *cluster.Snapshot) bool {
+	e.checks++
+	if e.group == nil {
+		trial := *e.p
+		trial.s = s
+		trial.options.Explain = false
+		return trial.plan().Feasible
+	}
+	own := *e.p
+	own.cache = e.p.trialCache()
+	g := own.gang(s, e.group)
+	g.restrict(e.p.request.Avoid)
+	if e.group.KeptInSlices && len(e.group.Kept) > 0 {
+		_, _, ok := g.place(s.Whole())
+		return ok
+	}
+	widest := e.group.Topology.Required
+	if g.links != nil {
+		_, ok := g.chooseByLinks(s.Whole())
+		return ok
+	}
+	for _, d := range g.candidates(s.Whole(), widest) {
+		if g.holdsKept(d) && g.holds(d, g.layer(d), int64(e.group.Count)) {
+			return true
+		}
+	}
+	return false
+}
+
+// refuse says that the request does not fit even without everything that may be evicted.
+func (e *eviction) refuse(without *cluster.Snapshot, refused Decision) Decision {
+	after := *e.p
+	after.s = without
+	d := after.plan()
+	if d.Undecided {
+		d.Why.Sentence = fmt.Sprintf("with all %s gone: %s", plural(len(e.all), "workload")+" of lower priority", d.Why.Sentence)
+		return d
+	}
+	d.Why.Room = refused.Why.Room
+	d.Why.Changes = refused.Why.Changes
+	d.Why.Sentence = fmt.Sprintf("%s; preempting all %s of lower priority would not be enough: %s",
+		refused.Why.Sentence, plural(len(e.all), "workload"), d.Why.Sentence)
+	return d
+}
+
+// words names the victims.
+func (e *eviction) words(victims []Victim) string {
+	names := make([]string, 0, 3)
+	for _, v := range victims[:min(3, len(victims))] {
+		names = append(names, fmt.Sprintf("%s (priority %d)", v.Workload, v.Priority))
+	}
+	text := strings.Join(names, ", ")
+	if more := len(victims) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return ", once " + text + " made way"
+}
+
+// victim tells which pods leave; kept are those that stay.
+func (v *prey) victim(kept map[*cluster.Pod]bool) Victim {
+	found := Victim{Workload: v.Name, Priority: v.Priority, Cost: v.Cost, Whole: len(kept) == 0}
+	for _, at := range v.pods {
+		if !kept[at.Pod] {
+			found.Evicted = append(found.Evicted, at)
+		}
+	}
+	if !found.Whole && v.size > 0 {
+		found.Cost *= float64(len(found.Evicted)) / float64(v.size)
+	}
+	return found
+}
+
+// outcome is a set of victims with the snapshot without them.
+type outcome struct {
+	s *cluster.Snapshot
+	// gone are the workloads that lose pods; kept are the pods that those keep that go on.
+	gone []*prey
+	kept map[*prey]map[*cluster.Pod]bool
+}
+
+// compare orders outcomes: the lower the highest priority that is evicted the better, then the
+// fewer workloads, then the fewer GPU-hours, then the fewer pods.
+func (o *outcome) compare(other *outcome) int {
+	a, b := o.measure(), other.measure()
+	return slices.Compare(a[:], b[:])
+}
+
+func (o *outcome) measure() [4]float64 {
+	var m [4]float64
+	for k, v := range o.gone {
+		if k == 0 || float64(v.Priority) > m[0] {
+			m[0] = float64(v.Priority)
+		}
+		left := len(v.pods) - len(o.kept[v])
+		m[1]++
+		m[2] += v.Cost * float64(left) / float64(max(1, v.size))
+		m[3] += float64(left)
+	}
+	return m
+}
+
+// within tells whether no budget is overdrawn.
+func (o *outcome) within(budgets map[string]int) bool {
+	used := map[string]int{}
+	for _, v := range o.gone {
+		used[v.Budget]++
+	}
+	for name := range maps.Keys(used) {
+		if left, limited := budgets[name]; name != "" && limited && used[name] > left {
+			return false
+		}
+	}
+	return true
+}

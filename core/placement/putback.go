@@ -1,0 +1,296 @@
+package placement
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/reyisjones/gpu-orchestrator/core/cluster"
+)
+
+// search returns the best set of victims it finds, nil if none keeps to the budgets.
+//
+// It puts workloads back in several orders: node by node, those first that give the least room
+// for what they cost; and one by one, the dearest first. Then it tries to do better by
+// evicting one more workload and putting back what is not needed any more.
+func (e *eviction) search(without *cluster.Snapshot) *outcome {
+	slices.SortFunc(e.all, dearer)
+	var best *outcome
+	consider := func(o *outcome) {
+		if o.within(e.p.options.Budgets) && (best == nil || o.compare(best) < 0) {
+			best = o
+		}
+	}
+	for _, d := range e.domains(without) {
+		consider(e.putBack(without, e.byNode(without, d)))
+	}
+	limit := e.checks + improveChecks
+	if len(e.all) <= improveChecks/4 {
+		consider(e.putBack(without, nil))
+		e.improve(&best, consider, limit)
+	}
+	return best
+}
+
+// improveChecks is how many questions may go into a better set of victims than the first one.
+const improveChecks = 4000
+
+// maxDomains is of how many domains it is worked out in full what room there would cost.
+const maxDomains = 3
+
+// batch is what is put back together.
+type batch []*prey
+
+// domains returns the domains of the required level that could hold the request if everything
+// were evicted, the cheapest by estimate first. For several groups it is the whole cluster.
+func (e *eviction) domains(without *cluster.Snapshot) []cluster.Domain {
+	whole := []cluster.Domain{without.Whole()}
+	if e.group == nil || e.group.Topology.Required < 0 {
+		return whole
+	}
+	own := *e.p
+	own.cache = e.p.trialCache()
+	g := own.gang(without, e.group)
+	g.restrict(e.p.request.Avoid)
+	type estimate struct {
+		d    cluster.Domain
+		cost [2]float64
+	}
+	var found []estimate
+	for _, d := range g.candidates(without.Whole(), e.group.Topology.Required) {
+		if g.holdsKept(d) && g.holds(d, g.layer(d), int64(e.group.Count)) {
+			found = append(found, estimate{d, e.estimate(g, d)})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b estimate) int { return slices.Compare(a.cost[:], b.cost[:]) })
+	domains := make([]cluster.Domain, 0, maxDomains)
+	for _, f := range found[:min(len(found), maxDomains)] {
+		domains = append(domains, f.d)
+	}
+	if len(domains) == 0 {
+		return whole
+	}
+	return domains
+}
+
+// estimate returns the highest priority and the number of workloads that making room in d
+// costs, if nodes are emptied one by one, the cheapest first.
+func (e *eviction) estimate(g *gang, d cluster.Domain) [2]float64 {
+	nodes := e.price(g, d)
+	var cost [2]float64
+	need := int64(e.group.Count)
+	for _, n := range nodes {
+		if need <= 0 {
+			break
+		}
+		need -= n.room
+		cost[0] = max(cost[0], n.priority)
+		cost[1] += n.workloads
+	}
+	return cost
+}
+
+// priced is what emptying a node costs.
+type priced struct {
+	node int
+	// room is how many pods fit on the node once it is emptied.
+	room int64
+	// priority is the highest of a workload there; workloads counts those there, each by the
+	// part of it that is on the node; cost is theirs in GPU-hours.
+	priority, workloads, cost float64
+}
+
+// price returns the nodes of d that have room once emptied, the cheapest for what they give
+// first. G is planned over the snapshot without anything that may be evicted.
+func (e *eviction) price(g *gang, d cluster.Domain) []priced {
+	var nodes []priced
+	for i := d.First; i < d.End; i++ {
+		if g.room.fits[i] == 0 {
+			continue
+		}
+		n := priced{node: i, room: int64(g.room.fits[i])}
+		for k, v := range e.at[i] {
+			here := 0
+			for _, at := range v.pods {
+				if at.Node == i {
+					here++
+				}
+			}
+			part := float64(here) / float64(v.size)
+			if k == 0 || float64(v.Priority) > n.priority {
+				n.priority = float64(v.Priority)
+			}
+			n.workloads += part
+			n.cost += v.Cost * part
+		}
+		if len(e.at[i]) == 0 {
+			n.priority = -1 << 32 // Nothing is lost there.
+		}
+		nodes = append(nodes, n)
+	}
+	slices.SortStableFunc(nodes, func(a, b priced) int {
+		return cmp.Or(
+			cmp.Compare(a.priority, b.priority),
+			cmp.Compare(a.workloads/float64(a.room), b.workloads/float64(b.room)),
+			cmp.Compare(a.cost/float64(a.room), b.cost/float64(b.room)),
+		)
+	})
+	return nodes
+}
+
+// byNode returns what to put back in which order so that the room is made in d: first all
+// that is elsewhere, then node by node, the dearest first.
+func (e *eviction) byNode(without *cluster.Snapshot, d cluster.Domain) []batch {
+	if e.group == nil {
+		return nil
+	}
+	own := *e.p
+	own.cache = e.p.trialCache()
+	g := own.gang(without, e.group)
+	g.restrict(e.p.request.Avoid)
+	nodes := e.price(g, d)
+	inside := make(map[*prey]bool, len(e.all))
+	for _, n := range nodes {
+		for _, v := range e.at[n.node] {
+			inside[v] = true
+		}
+	}
+	batches := make([]batch, 1, len(nodes)+1)
+	for _, v := range e.all {
+		if !inside[v] {
+			batches[0] = append(batches[0], v)
+		}
+	}
+	for _, n := range slices.Backward(nodes) {
+		batches = append(batches, e.at[n.node])
+	}
+	return batches
+}
+
+// putBack returns the victims that are left after as much as can be was put back: the batches
+// first, each whole or not at all, then every workload by itself, the dearest first, and of
+// workloads that can shrink as many pods as can be.
+func (e *eviction) putBack(without *cluster.Snapshot, batches []batch) *outcome {
+	s := without
+	back := make(map[*prey]bool, len(e.all))
+	for _, b := range batches {
+		var pods []cluster.Placement
+		for _, v := range b {
+			if !back[v] {
+				pods = append(pods, v.pods...)
+			}
+		}
+		if len(pods) == 0 {
+			continue
+		}
+		if next := putPods(s, pods); e.fits(next) {
+			s = next
+			for _, v := range b {
+				back[v] = true
+			}
+		}
+	}
+	o := &outcome{kept: map[*prey]map[*cluster.Pod]bool{}}
+	for _, v := range e.all {
+		if back[v] {
+			continue
+		}
+		if next := putPods(s, v.pods); e.fits(next) {
+			s = next
+			continue
+		}
+		next, kept := e.shrink(s, v)
+		s = next
+		o.gone = append(o.gone, v)
+		if kept != nil {
+			o.kept[v] = kept
+		}
+	}
+	o.s = s
+	return o
+}
+
+// shrink puts back as many pods of a workload as can be, if it can go on with them.
+func (e *eviction) shrink(s *cluster.Snapshot, v *prey) (*cluster.Snapshot, map[*cluster.Pod]bool) {
+	if v.MinMembers <= 0 || v.MinMembers >= v.size {
+		return s, nil
+	}
+	next, kept := s, map[*cluster.Pod]bool{}
+	for k := range v.pods {
+		if trial := putPods(next, v.pods[k:k+1]); e.fits(trial) {
+			next = trial
+			kept[v.pods[k].Pod] = true
+		}
+	}
+	if len(kept) < v.MinMembers {
+		return s, nil
+	}
+	return next, kept
+}
+
+// improve evicts one more workload and puts back what is not needed any more, as long as that
+// gives a better set of victims.
+func (e *eviction) improve(best **outcome, consider func(*outcome), limit int) {
+	for improved := true; improved && *best != nil; {
+		improved = false
+		from := *best
+		for _, extra := range slices.Backward(e.all) {
+			if e.checks > limit {
+				return
+			}
+			if slices.Contains(from.gone, extra) || float64(extra.Priority) > from.measure()[0] {
+				continue
+			}
+			consider(e.swap(from, extra))
+			if *best != from {
+				improved = true
+				break
+			}
+		}
+	}
+}
+
+// swap returns the outcome of evicting one more workload, and then only what is needed.
+func (e *eviction) swap(from *outcome, extra *prey) *outcome {
+	s := dropPods(from.s, extra.pods)
+	o := &outcome{kept: map[*prey]map[*cluster.Pod]bool{}}
+	gone := slices.Clone(from.gone)
+	slices.SortStableFunc(gone, dearer)
+	for _, v := range append(gone, extra) {
+		missing := slices.DeleteFunc(slices.Clone(v.pods), func(at cluster.Placement) bool { return from.kept[v][at.Pod] })
+		if next := putPods(s, missing); e.fits(next) {
+			s = next
+			continue
+		}
+		o.gone = append(o.gone, v)
+		if kept := from.kept[v]; kept != nil {
+			o.kept[v] = kept
+		}
+	}
+	o.s = s
+	return o
+}
+
+func putPods(s *cluster.Snapshot, pods []cluster.Placement) *cluster.Snapshot {
+	return changePods(s, pods, (*cluster.Node).With)
+}
+
+func dropPods(s *cluster.Snapshot, pods []cluster.Placement) *cluster.Snapshot {
+	return changePods(s, pods, (*cluster.Node).Without)
+}
+
+// changePods returns the snapshot after a change of pods on their nodes.
+func changePods(s *cluster.Snapshot, pods []cluster.Placement, change func(*cluster.Node, ...*cluster.Pod) *cluster.Node) *cluster.Snapshot {
+	if len(pods) == 1 {
+		n := change(s.At(pods[0].Node), pods[0].Pod)
+		return s.Next(s.Generation+1, s.Resources, []*cluster.Node{n})
+	}
+	by := make(map[int][]*cluster.Pod, len(pods))
+	for _, p := range pods {
+		by[p.Node] = append(by[p.Node], p.Pod)
+	}
+	nodes := make([]*cluster.Node, 0, len(by))
+	for i, ps := range by {
+		nodes = append(nodes, change(s.At(i), ps...))
+	}
+	return s.Next(s.Generation+1, s.Resources, nodes)
+}
