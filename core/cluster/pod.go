@@ -25,6 +25,19 @@ type Workload struct {
 	Budget string
 	// Mbps is the network bandwidth that each pod was promised, in megabits a second.
 	Mbps int64
+	// Movable says that its pods may be stopped and started elsewhere, at the price of Cost, to
+	// make room. Level is the topology level of which one domain has to hold all of them then,
+	// an index into Snapshot.Levels; -1 asks for nothing.
+	Movable bool
+	Level   int
+}
+
+// Needs is what a pod asks of a node beside amounts. Equal pods share one.
+type Needs struct {
+	Selector    Selector
+	Tolerations []Toleration
+	// GPU narrows the kind of GPU; zero values do not. MemoryMiB is a minimum.
+	GPU GPUFacts
 }
 
 // Pod is one piece of work on a node.
@@ -40,6 +53,8 @@ type Pod struct {
 	Milli int
 	// Instances are the MIG instances it holds.
 	Instances []gpu.Instance
+	// Needs is what has to be kept to when the pod is placed again; nil asks for nothing.
+	Needs *Needs
 }
 
 // With returns the node with the pods on it. It does not ask whether they fit: who decides

@@ -186,6 +186,8 @@ const (
 	TooMuchInAll CertificateKind = "tooMuchInAll"
 	// Exhausted: every way to place the groups was tried.
 	Exhausted CertificateKind = "exhausted"
+	// TooManyMoves: more moves are needed than are allowed, Need and Room.
+	TooManyMoves CertificateKind = "tooManyMoves"
 )
 
 // Miss is the domain of a level that comes nearest.

@@ -18,7 +18,10 @@ import (
 // does keeps fitting while one workload after the other is put back; those that cannot be are
 // the victims, so that none is taken in vain.
 func (p *planner) preempt(refused Decision) Decision {
-	e := newEviction(p)
+	e := newEviction(p, p.mayEvict)
+	for _, v := range e.all {
+		v.rank = v.Priority
+	}
 	if len(e.all) == 0 {
 		return refused
 	}
@@ -44,7 +47,7 @@ func (p *planner) preempt(refused Decision) Decision {
 	return d
 }
 
-// eviction is the search for victims.
+// eviction is the search for what has to leave its place: victims, or workloads that move.
 type eviction struct {
 	p *planner
 	// all are the workloads that may be evicted; search sorts them, the dearest first.
@@ -54,6 +57,9 @@ type eviction struct {
 	// checks counts how often it was asked whether the request fits.
 	checks int
 	group  *Group
+	// splits says that a workload may leave a part of its nodes whatever its minimum is, because
+	// what leaves goes on elsewhere.
+	splits bool
 }
 
 // prey is a workload that may be evicted, with its pods.
@@ -62,17 +68,18 @@ type prey struct {
 	pods []cluster.Placement
 	// size is how many pods it has in all, those outside the snapshot's pods not counted.
 	size int
+	// rank is the priority by which it is spared; where all are alike, it is 0 for all.
+	rank int32
 }
 
-// newEviction finds what may be evicted: preemptible, of lower priority, past its minimum run
-// time, and within its budget.
-func newEviction(p *planner) *eviction {
+// newEviction finds the workloads that may leave their places.
+func newEviction(p *planner, may func(*cluster.Workload) bool) *eviction {
 	e := &eviction{p: p, at: map[int][]*prey{}}
 	known := map[*cluster.Workload]*prey{}
 	for i, n := range p.s.Nodes() {
 		for _, pod := range n.Pods {
 			w := pod.Workload
-			if w == nil || !p.mayEvict(w) {
+			if w == nil || !may(w) {
 				continue
 			}
 			v := known[w]
@@ -96,6 +103,8 @@ func newEviction(p *planner) *eviction {
 	return e
 }
 
+// mayEvict tells whether a workload may be evicted: preemptible, of lower priority, past its
+// minimum run time, and within its budget.
 func (p *planner) mayEvict(w *cluster.Workload) bool {
 	if !w.Preemptible || w.Protected || w.Priority >= p.request.Priority || w.Name == p.request.Name {
 		return false
@@ -108,7 +117,7 @@ func (p *planner) mayEvict(w *cluster.Workload) bool {
 // larger ones.
 func dearer(a, b *prey) int {
 	return cmp.Or(
-		cmp.Compare(b.Priority, a.Priority),
+		cmp.Compare(b.rank, a.rank),
 		cmp.Compare(b.Cost, a.Cost),
 		cmp.Compare(b.size, a.size),
 		strings.Compare(a.Name, b.Name),
@@ -221,8 +230,8 @@ func (o *outcome) compare(other *outcome) int {
 func (o *outcome) measure() [4]float64 {
 	var m [4]float64
 	for k, v := range o.gone {
-		if k == 0 || float64(v.Priority) > m[0] {
-			m[0] = float64(v.Priority)
+		if k == 0 || float64(v.rank) > m[0] {
+			m[0] = float64(v.rank)
 		}
 		left := len(v.pods) - len(o.kept[v])
 		m[1]++

@@ -20,7 +20,7 @@ func (e *eviction) search(without *cluster.Snapshot) *outcome {
 			best = o
 		}
 	}
-	for _, d := range e.domains(without) {
+	for _, d := range e.domains(without, maxDomains) {
 		consider(e.putBack(without, e.byNode(without, d)))
 	}
 	limit := e.checks + improveChecks
@@ -40,9 +40,9 @@ const maxDomains = 3
 // batch is what is put back together.
 type batch []*prey
 
-// domains returns the domains of the required level that could hold the request if everything
-// were evicted, the cheapest by estimate first. For several groups it is the whole cluster.
-func (e *eviction) domains(without *cluster.Snapshot) []cluster.Domain {
+// domains returns up to most domains of the required level that could hold the request if
+// everything were evicted, the cheapest by estimate first. For several groups it is the whole cluster.
+func (e *eviction) domains(without *cluster.Snapshot, most int) []cluster.Domain {
 	whole := []cluster.Domain{without.Whole()}
 	if e.group == nil || e.group.Topology.Required < 0 {
 		return whole
@@ -62,8 +62,8 @@ func (e *eviction) domains(without *cluster.Snapshot) []cluster.Domain {
 		}
 	}
 	slices.SortStableFunc(found, func(a, b estimate) int { return slices.Compare(a.cost[:], b.cost[:]) })
-	domains := make([]cluster.Domain, 0, maxDomains)
-	for _, f := range found[:min(len(found), maxDomains)] {
+	domains := make([]cluster.Domain, 0, most)
+	for _, f := range found[:min(len(found), most)] {
 		domains = append(domains, f.d)
 	}
 	if len(domains) == 0 {
@@ -116,8 +116,8 @@ func (e *eviction) price(g *gang, d cluster.Domain) []priced {
 				}
 			}
 			part := float64(here) / float64(v.size)
-			if k == 0 || float64(v.Priority) > n.priority {
-				n.priority = float64(v.Priority)
+			if k == 0 || float64(v.rank) > n.priority {
+				n.priority = float64(v.rank)
 			}
 			n.workloads += part
 			n.cost += v.Cost * part
@@ -211,7 +211,11 @@ func (e *eviction) putBack(without *cluster.Snapshot, batches []batch) *outcome 
 
 // shrink puts back as many pods of a workload as can be, if it can go on with them.
 func (e *eviction) shrink(s *cluster.Snapshot, v *prey) (*cluster.Snapshot, map[*cluster.Pod]bool) {
-	if v.MinMembers <= 0 || v.MinMembers >= v.size {
+	least := v.MinMembers
+	if e.splits && v.Mbps == 0 {
+		least = 1 // With bandwidth, what is torn apart would load other uplinks.
+	}
+	if least <= 0 || least >= v.size {
 		return s, nil
 	}
 	next, kept := s, map[*cluster.Pod]bool{}
@@ -221,7 +225,7 @@ func (e *eviction) shrink(s *cluster.Snapshot, v *prey) (*cluster.Snapshot, map[
 			kept[v.pods[k].Pod] = true
 		}
 	}
-	if len(kept) < v.MinMembers {
+	if len(kept) < least {
 		return s, nil
 	}
 	return next, kept
@@ -237,7 +241,7 @@ func (e *eviction) improve(best **outcome, consider func(*outcome), limit int) {
 			if e.checks > limit {
 				return
 			}
-			if slices.Contains(from.gone, extra) || float64(extra.Priority) > from.measure()[0] {
+			if slices.Contains(from.gone, extra) || float64(extra.rank) > from.measure()[0] {
 				continue
 			}
 			consider(e.swap(from, extra))
