@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,8 +15,8 @@ import (
 
 // promises runs a short simulation in which everybody tells the truth, and returns how a hold
 // starts later than it was to, or how holds come in each other's way; "" if neither.
-func promises(r *rand.Rand, decide backfiller, o Options) string {
-	m := newSim(smallWorld(), decide, o)
+func promises(r *rand.Rand, s *cluster.Snapshot, decide backfiller, o Options) string {
+	m := newSim(s, decide, o)
 	m.backlog.MaxReservations, m.backlog.MaxWait = 1+r.IntN(4), 1e6*minute
 	priorities := int32(1 + r.IntN(2))
 	promised := map[string]int{}
@@ -106,9 +105,11 @@ func (m *sim) apart() string {
 
 func TestHoldsKeepTheirPromises(t *testing.T) {
 	o := Options{Strategies: registry(t), Cache: &Cache{}}
+	board := bus(t)
 	cases(t, 150, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
-		if wrong := promises(rand.New(rand.NewPCG(seed, 1)), Backfill, o); wrong != "" {
+		s := smallWorld(oneOf(t, "inside", nil, board))
+		if wrong := promises(rand.New(rand.NewPCG(seed, 1)), s, Backfill, o); wrong != "" {
 			t.Fatal(wrong)
 		}
 	})
@@ -205,83 +206,13 @@ func TestPromisesCanBeBroken(t *testing.T) {
 	for name, broken := range brokenBackfills() {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(300) {
-				if wrong := promises(rand.New(rand.NewPCG(seed, 1)), broken, o); wrong != "" {
+				if wrong := promises(rand.New(rand.NewPCG(seed, 1)), smallWorld(nil), broken, o); wrong != "" {
 					t.Logf("seed %d: %s", seed, wrong)
 					return
 				}
 			}
 			t.Error("the property holds for a broken backfill")
 		})
-	}
-}
-
-// starving runs a long simulation in which estimates are right, wrong, or missing, and returns
-// which job waits for longer than it may, and how many steps it took to find it.
-func starving(seed uint64, steps int, decide backfiller, o Options) (string, *sim) {
-	r := rand.New(rand.NewPCG(seed, 2))
-	m := newSim(smallWorld(), decide, o)
-	m.backlog.MaxReservations, m.backlog.MaxWait = 2, 30*minute
-	const longest = 20
-	number := 0
-	for ; m.now < steps; m.now++ {
-		m.end()
-		for len(m.waits) < 12 && r.IntN(4) == 0 {
-			j := drawJob(r, number)
-			switch r.IntN(3) {
-			case 0:
-				j.says = exact(j.runs)
-			case 1:
-				// Wrong in both directions, by up to ten times.
-				j.says = Estimate{P50: time.Duration(1+r.IntN(j.runs)) * minute, P90: time.Duration(1+r.IntN(longest)) * minute / 2}
-			}
-			j.priority = r.Int32N(3)
-			number++
-			m.arrive(j)
-		}
-		if wrong := m.step(); wrong != "" {
-			return wrong, m
-		}
-		for _, j := range m.waits {
-			bound := int(m.backlog.MaxWait/minute) + (max(j.older, 0)+1)*longest + 1
-			if waited := m.now - j.arrived; waited > bound {
-				return fmt.Sprintf("%s (%d pods with %d GPUs) has waited for %d min, %d are the most", j.name, j.pods, j.gpus, waited, bound), m
-			}
-		}
-	}
-	return "", m
-}
-
-func TestNobodyStarves(t *testing.T) {
-	steps := 100_000
-	if testing.Short() {
-		steps = 2_000
-	}
-	o := Options{Strategies: registry(t), Cache: &Cache{}}
-	wrong, m := starving(1, steps, Backfill, o)
-	if wrong != "" {
-		t.Errorf("at %d: %s", m.now, wrong)
-	}
-	if m.starts < steps/10 || m.passed < steps/100 || m.held < steps/10 {
-		t.Errorf("%d starts, %d of them past holds, %d holds: the simulation is about nothing", m.starts, m.passed, m.held)
-	}
-	t.Logf("%d steps, %d starts, %d of them past holds, %d holds", m.now, m.starts, m.passed, m.held)
-}
-
-func TestStarvationIsFound(t *testing.T) {
-	o := Options{Strategies: registry(t), Cache: &Cache{}}
-	for name, broken := range map[string]backfiller{
-		"starts whatever fits": greedy,
-		"never insists": func(s *cluster.Snapshot, b *Backlog, o Options) (Schedule, error) {
-			patient := *b
-			patient.MaxWait = 1e6 * minute
-			return Backfill(s, &patient, o)
-		},
-	} {
-		wrong, m := starving(1, 5_000, broken, o)
-		if !strings.Contains(wrong, "has waited") {
-			t.Errorf("one that %s: nobody starves in %d steps: %q", name, m.now, wrong)
-		}
-		t.Logf("one that %s, at %d: %s", name, m.now, wrong)
 	}
 }
 
@@ -301,5 +232,90 @@ func TestBackfillIsDeterministic(t *testing.T) {
 	}
 	if wrong, _ := starving(3, 500, twice, remembering); wrong != "" {
 		t.Error(wrong)
+	}
+}
+
+// filled runs a simulation for a while and returns it with what is known of what runs.
+func filled(seed uint64, o Options) (*sim, map[string]Run, *rand.Rand) {
+	r := rand.New(rand.NewPCG(seed, 4))
+	m := newSim(smallWorld(nil), greedy, o)
+	for number := 0; m.now < 20; m.now++ {
+		m.end()
+		for r.IntN(3) > 0 {
+			j := drawJob(r, number)
+			j.says = exact(j.runs)
+			number++
+			m.arrive(j)
+		}
+		m.step()
+	}
+	running := map[string]Run{}
+	for _, j := range m.runs {
+		running[j.name] = Run{Estimate: j.says, Elapsed: time.Duration(m.now-1-j.started) * minute}
+	}
+	return m, running, r
+}
+
+// TestReserveIsTheEarliest tries every moment.
+func TestReserveIsTheEarliest(t *testing.T) {
+	o := Options{Strategies: registry(t), Cache: &Cache{}}
+	later := 0
+	for seed := range uint64(300) {
+		m, running, r := filled(seed, o)
+		j := drawJob(r, 1000)
+		m.arrive(j)
+		h, ok, err := Reserve(m.s, j.request, running, o)
+		if err != nil || !ok {
+			t.Fatal(err, ok)
+		}
+		first := -1
+		for at := 0; first < 0; at++ {
+			s := m.s
+			for _, x := range m.runs {
+				if running[x.name].Left() <= time.Duration(at)*minute {
+					s = dropPods(s, x.at)
+				}
+			}
+			if d, _ := Plan(s, j.request, o); d.Feasible {
+				first = at
+			}
+		}
+		if h.Start != time.Duration(first)*minute || !h.Sure {
+			t.Fatalf("seed %d: %s, but it fits in %d min", seed, h.Why, first)
+		}
+		if first > 0 {
+			later++
+		}
+	}
+	if later < 50 {
+		t.Errorf("only %d of 300 had to wait", later)
+	}
+}
+
+// TestUnsureHoldsNeedNothingInVain has no estimates at all.
+func TestUnsureHoldsNeedNothingInVain(t *testing.T) {
+	o := Options{Strategies: registry(t), Cache: &Cache{}}
+	for seed := range uint64(200) {
+		m, _, r := filled(seed, o)
+		j := drawJob(r, 1000)
+		m.arrive(j)
+		h, ok, err := Reserve(m.s, j.request, nil, o)
+		if err != nil || !ok {
+			t.Fatal(err, ok)
+		}
+		if h.Sure != (len(h.Needs) == 0) || h.Sure != (h.Start == 0) {
+			t.Fatalf("seed %d: %+v", seed, h)
+		}
+		for _, spared := range append([]string{""}, h.Needs...) {
+			s := m.s
+			for _, x := range m.runs {
+				if slices.Contains(h.Needs, x.name) && x.name != spared {
+					s = dropPods(s, x.at)
+				}
+			}
+			if d, _ := Plan(s, j.request, o); d.Feasible != (spared == "") {
+				t.Fatalf("seed %d: needs %v, yet without %q it is %v", seed, h.Needs, spared, d.Feasible)
+			}
+		}
 	}
 }

@@ -3,9 +3,11 @@ package placement
 import (
 	"fmt"
 	"math/rand/v2"
+	"testing"
 	"time"
 
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
+	"github.com/reyisjones/gpu-orchestrator/core/gpu"
 )
 
 // backfiller is Backfill, or what a test puts in its place.
@@ -162,13 +164,27 @@ func (m *sim) start(j *simJob, d *Decision) string {
 	return ""
 }
 
-// smallWorld has three leaves of two nodes with 8 GPUs, two of them in one spine.
-func smallWorld() *cluster.Snapshot {
+// smallWorld has three leaves of two nodes with 8 GPUs, two of them in one spine. With a board
+// it is known which GPUs are whose.
+func smallWorld(board *gpu.Board) *cluster.Snapshot {
 	var specs []nodeSpec
 	for i, name := range []string{"a1", "a2", "b1", "b2", "c1", "c2"} {
-		specs = append(specs, nodeSpec{name: name, spine: []string{"s1", "s1", "s2"}[i/2], leaf: name[:1], gpus: 8})
+		specs = append(specs, nodeSpec{
+			name: name, spine: []string{"s1", "s1", "s2"}[i/2], leaf: name[:1], gpus: 8,
+			edit: func(n *cluster.Node) { n.Board = board },
+		})
 	}
 	return world(specs...)
+}
+
+// bus is a board of 8 GPUs without NVLinks.
+func bus(t testing.TB) *gpu.Board {
+	t.Helper()
+	b, err := gpu.NewBoard(gpu.Wiring{Count: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // drawJob draws a job: most are small, some take a leaf, few the cluster.
