@@ -152,17 +152,21 @@ func (m *mover) planAfter(moves []Move) Decision {
 func run(s *cluster.Snapshot, moves []Move) (*cluster.Snapshot, bool) {
 	txn := s.Begin()
 	for i := range moves {
-		if !moves[i].make(txn) {
+		if moves[i].Make(txn) != nil {
 			return nil, false
 		}
 	}
 	return txn.Snapshot(), true
 }
 
-// make stops the move's pods and starts them where they go; false if there is no room.
-func (m *Move) make(txn *cluster.Txn) bool {
+// Make stops the move's pods and starts them where they go. Where there is no room it returns an
+// error, and the pods are stopped.
+func (m *Move) Make(txn *cluster.Txn) error {
 	txn.Evict(m.places(func(p *PodMove) cluster.Placement { return p.Before })...)
-	return txn.Place(m.places(func(p *PodMove) cluster.Placement { return p.After })...) == nil
+	if err := txn.Place(m.places(func(p *PodMove) cluster.Placement { return p.After })...); err != nil {
+		return fmt.Errorf("moving %s: %w", m.Workload, err)
+	}
+	return nil
 }
 
 func (m *Move) places(of func(*PodMove) cluster.Placement) []cluster.Placement {

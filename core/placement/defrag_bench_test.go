@@ -69,6 +69,9 @@ func BenchmarkDefragment(b *testing.B) {
 			benchDefragment(b, fragmented(b, n, 85, 1), ask(min(16, n/16), 8), true)
 		})
 	}
+	b.Run("tight/nodes=1000", func(b *testing.B) {
+		benchDefragment(b, fragmented(b, 1000, 93, 1), ask(16, 8, inLeaf), true)
+	})
 	b.Run("impossible/nodes=1000", func(b *testing.B) {
 		benchDefragment(b, fragmented(b, 1000, 85, 1), ask(151, 8), false)
 	})

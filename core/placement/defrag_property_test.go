@@ -60,7 +60,7 @@ func inVain(s *cluster.Snapshot, r *Request, m *Moves) string {
 		txn := s.Begin()
 		ok := true
 		for k := range m.Moves {
-			ok = ok && (k == i || m.Moves[k].make(txn))
+			ok = ok && (k == i || m.Moves[k].Make(txn) == nil)
 		}
 		if ok && largestGang(txn.Snapshot(), r) >= r.Groups[0].least() {
 			return m.Moves[i].Workload
@@ -241,7 +241,7 @@ func moveOneMore(s *cluster.Snapshot, r *Request, m *Moves, o MoveOptions) {
 				one := Move{Workload: w.Name, Pods: []PodMove{{
 					Pod: p.Name, From: n.Name, To: to.Name, Before: cluster.Placement{Node: i, Pod: p}, After: cluster.Placement{Node: k, Pod: p},
 				}}}
-				if txn := after.Begin(); k != i && to.Ready && one.make(txn) {
+				if txn := after.Begin(); k != i && to.Ready && one.Make(txn) == nil {
 					if d, err := Plan(txn.Snapshot(), r, o.Options); err == nil && d.Feasible {
 						m.Moves, m.Plan = append(m.Moves, one), d
 						return

@@ -43,6 +43,9 @@ const maxChain = 3
 // moveDomains is in how many domains room is tried to be made.
 const moveDomains = 8
 
+// fewToMove is how many workloads are so few that every way to choose among them is tried.
+const fewToMove = 64
+
 func newMover(p *planner, o MoveOptions) *mover {
 	m := &mover{p: p, o: o, budget: o.Budget}
 	if m.budget <= 0 {
@@ -159,12 +162,19 @@ func (m *mover) place(p *planner, s *cluster.Snapshot) (Decision, bool) {
 }
 
 // waysOut returns sets of workloads without which there is room, those of the fewest first.
-// What is put back first stays: once what is small, so that few move; once what is dear.
+// What is put back first stays: once what is small, so that few move; once what is large, so
+// that what moves finds a place; once what is dear.
 func (m *mover) waysOut(e *eviction, without *cluster.Snapshot) []*outcome {
 	defer func(before int) { m.steps += e.checks - before }(e.checks)
 	var found []*outcome
-	for _, order := range []func(a, b *prey) int{m.smallerFirst, dearer} {
+	for i, order := range []func(a, b *prey) int{
+		m.smallerFirst, func(a, b *prey) int { return m.smallerFirst(b, a) }, dearer,
+	} {
+		if i != 1 && e.p.request != m.p.request && len(e.all) > fewToMove {
+			continue // In a chain only what finds a place easily is worth the question.
+		}
 		slices.SortFunc(e.all, order)
+		e.lacking = i == 1
 		for _, d := range e.domains(without, moveDomains) {
 			found = append(found, e.putBack(without, e.byNode(without, d)))
 		}

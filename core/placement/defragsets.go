@@ -194,7 +194,7 @@ func order(s *cluster.Snapshot, moves []Move, steps *int) []Move {
 			return nil
 		}
 		txn := s.Begin()
-		if !moves[i].make(txn) {
+		if moves[i].Make(txn) != nil {
 			continue
 		}
 		rest := slices.Delete(slices.Clone(moves), i, i+1)

@@ -60,6 +60,9 @@ type eviction struct {
 	// splits says that a workload may leave a part of its nodes whatever its minimum is, because
 	// what leaves goes on elsewhere.
 	splits bool
+	// lacking says that those nodes come first on which the fewest GPUs are lacking, rather than
+	// those on which the fewest workloads are.
+	lacking bool
 }
 
 // prey is a workload that may be evicted, with its pods.

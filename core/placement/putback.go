@@ -97,6 +97,8 @@ type priced struct {
 	// priority is the highest of a workload there; workloads counts those there, each by the
 	// part of it that is on the node; cost is theirs in GPU-hours.
 	priority, workloads, cost float64
+	// lack is how many GPUs have to be freed for one pod.
+	lack int64
 }
 
 // price returns the nodes of d that have room once emptied, the cheapest for what they give
@@ -125,10 +127,14 @@ func (e *eviction) price(g *gang, d cluster.Domain) []priced {
 		if len(e.at[i]) == 0 {
 			n.priority = -1 << 32 // Nothing is lost there.
 		}
+		if e.lacking {
+			n.lack = max(0, g.view.need.GPUs-e.p.s.At(i).Free(g.view.need.GPUResource))
+		}
 		nodes = append(nodes, n)
 	}
 	slices.SortStableFunc(nodes, func(a, b priced) int {
 		return cmp.Or(
+			cmp.Compare(a.lack, b.lack),
 			cmp.Compare(a.priority, b.priority),
 			cmp.Compare(a.workloads/float64(a.room), b.workloads/float64(b.room)),
 			cmp.Compare(a.cost/float64(a.room), b.cost/float64(b.room)),
@@ -167,46 +173,64 @@ func (e *eviction) byNode(without *cluster.Snapshot, d cluster.Domain) []batch {
 }
 
 // putBack returns the victims that are left after as much as can be was put back: the batches
-// first, each whole or not at all, then every workload by itself, the dearest first, and of
+// first, each whole or not at all, then every workload by itself, in the order of e.all, and of
 // workloads that can shrink as many pods as can be.
 func (e *eviction) putBack(without *cluster.Snapshot, batches []batch) *outcome {
-	s := without
 	back := make(map[*prey]bool, len(e.all))
+	s := without
+	skip := func(s *cluster.Snapshot, _ batch) *cluster.Snapshot { return s }
+	if len(batches) > 0 {
+		// The first is by far the largest and fits: it must not be part of every half.
+		s = e.putAll(s, batches[:1], back, skip)
+		s = e.putAll(s, batches[1:], back, skip)
+	}
+	o := &outcome{kept: map[*prey]map[*cluster.Pod]bool{}}
+	singles := make([]batch, len(e.all))
+	for i := range e.all {
+		singles[i] = e.all[i : i+1]
+	}
+	o.s = e.putAll(s, singles, back, func(s *cluster.Snapshot, one batch) *cluster.Snapshot {
+		next, kept := e.shrink(s, one[0])
+		o.gone = append(o.gone, one[0])
+		if kept != nil {
+			o.kept[one[0]] = kept
+		}
+		return next
+	})
+	return o
+}
+
+// putAll puts back batches in their order, each whole or not at all, and calls fail with those
+// that cannot be. It asks about many at once and halves them where the answer is no: what fits
+// together fits one after the other.
+func (e *eviction) putAll(
+	s *cluster.Snapshot, batches []batch, back map[*prey]bool, fail func(*cluster.Snapshot, batch) *cluster.Snapshot,
+) *cluster.Snapshot {
+	var pods []cluster.Placement
+	var added []*prey
 	for _, b := range batches {
-		var pods []cluster.Placement
 		for _, v := range b {
 			if !back[v] {
+				back[v] = true
+				added = append(added, v)
 				pods = append(pods, v.pods...)
 			}
 		}
-		if len(pods) == 0 {
-			continue
-		}
-		if next := putPods(s, pods); e.fits(next) {
-			s = next
-			for _, v := range b {
-				back[v] = true
-			}
-		}
 	}
-	o := &outcome{kept: map[*prey]map[*cluster.Pod]bool{}}
-	for _, v := range e.all {
-		if back[v] {
-			continue
-		}
-		if next := putPods(s, v.pods); e.fits(next) {
-			s = next
-			continue
-		}
-		next, kept := e.shrink(s, v)
-		s = next
-		o.gone = append(o.gone, v)
-		if kept != nil {
-			o.kept[v] = kept
-		}
+	if len(added) == 0 {
+		return s
 	}
-	o.s = s
-	return o
+	if next := putPods(s, pods); e.fits(next) {
+		return next
+	}
+	for _, v := range added {
+		delete(back, v)
+	}
+	if len(batches) == 1 {
+		return fail(s, batches[0])
+	}
+	half := len(batches) / 2
+	return e.putAll(e.putAll(s, batches[:half], back, fail), batches[half:], back, fail)
 }
 
 // shrink puts back as many pods of a workload as can be, if it can go on with them.
