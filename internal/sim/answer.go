@@ -1,5 +1,7 @@
 package sim
 
+import "github.com/reyisjones/gpu-orchestrator/core/placement"
+
 // Answer is the answer to a scenario, in the form that shared conformance tools read.
 type Answer struct {
 	Name     string `json:"name"`
@@ -16,6 +18,8 @@ type Answer struct {
 	MIG  []MIGChoice        `json:"mig"`
 	// Victims are the workloads to evict.
 	Victims []string `json:"victims"`
+	// Moves are the workloads that move first, in the order in which they do.
+	Moves []WorkloadMove `json:"moves,omitempty"`
 	// ElapsedMicros is how long the engine took.
 	ElapsedMicros int64 `json:"elapsedMicros"`
 }
@@ -27,6 +31,22 @@ type MIGChoice struct {
 	// Profile is the name as it was asked for.
 	Profile string `json:"profile"`
 	Start   int    `json:"start"`
+}
+
+// WorkloadMove is a workload of which pods move.
+type WorkloadMove struct {
+	Workload string `json:"workload"`
+	// Cost is what is lost, in GPU-hours.
+	Cost float64   `json:"cost"`
+	Pods []PodMove `json:"pods"`
+}
+
+// PodMove is a pod that moves, with the GPUs that it gets where they are known.
+type PodMove struct {
+	Pod  string `json:"pod"`
+	From string `json:"from"`
+	To   string `json:"to"`
+	GPUs []int  `json:"gpus,omitempty"`
 }
 
 // Result is an answer with everything that led to it.
@@ -41,6 +61,8 @@ type Result struct {
 
 	// tree is the cluster with who goes where.
 	tree *domain
+	// moves are Moves as the engine tells them.
+	moves []placement.Move
 }
 
 // Expectation is whether an answer is what the scenario expects.

@@ -41,7 +41,7 @@ func (q *question) request(without []int) *asking {
 		Name:     q.Request.Name,
 		Strategy: q.strategy,
 		Priority: q.Request.Priority,
-		Preempts: q.Request.Preemption == "lowerPriority",
+		Preempts: q.Request.Preemption == "lowerPriority" && q.Defragment == nil,
 	}
 	var asked []part
 	for i, p := range q.parts {

@@ -32,6 +32,7 @@ func (s *Scenario) check() {
 	c.allUplinks()
 	c.allRunning()
 	c.allScoring()
+	c.defragment()
 	c.allExpected()
 	if s.Expect == nil || !s.Expect.Invalid {
 		c.request()

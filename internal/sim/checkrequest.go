@@ -101,8 +101,13 @@ func (c *checker) devices(p path, g *Group) {
 
 // selection checks what narrows the nodes.
 func (c *checker) selection(p path, g *Group) {
-	for i, t := range g.Tolerations {
-		at := p.with("tolerations", i)
+	c.tolerations(p.with("tolerations"), g.Tolerations)
+	c.affinity(p.with("affinity"), &g.Affinity)
+}
+
+func (c *checker) tolerations(p path, all []Toleration) {
+	for i, t := range all {
+		at := p.with(i)
 		c.oneOf(at.with("operator"), t.Operator, "", "Equal", "Exists")
 		c.oneOf(at.with("effect"), t.Effect, "", "NoSchedule", "PreferNoSchedule", "NoExecute")
 		switch {
@@ -112,9 +117,11 @@ func (c *checker) selection(p path, g *Group) {
 			c.bad(at.with("value"), "is %q beside the operator Exists; expected none", t.Value)
 		}
 	}
-	a := p.with("affinity")
-	if r := g.Affinity.Required; r != nil {
-		at := a.with("requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+}
+
+func (c *checker) affinity(p path, a *Affinity) {
+	if r := a.Required; r != nil {
+		at := p.with("requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
 		if len(r.Terms) == 0 {
 			c.bad(at, "is empty; expected at least one term")
 		}
@@ -122,8 +129,8 @@ func (c *checker) selection(p path, g *Group) {
 			c.term(at.with(i), t)
 		}
 	}
-	for i, t := range g.Affinity.Preferred {
-		at := a.with("preferredDuringSchedulingIgnoredDuringExecution", i)
+	for i, t := range a.Preferred {
+		at := p.with("preferredDuringSchedulingIgnoredDuringExecution", i)
 		if t.Weight < 1 || t.Weight > 100 {
 			c.bad(at.with("weight"), "is %d; expected 1 to 100", t.Weight)
 		}

@@ -37,6 +37,7 @@ func judge(s *Scenario, a *Answer) []string {
 		return j.found
 	}
 	j.running()
+	j.movedLevels()
 	for i := range s.Request.Groups {
 		j.group(&s.Request.Groups[i])
 	}
@@ -95,6 +96,9 @@ func (j *verdict) running() {
 	for i := range j.s.Running {
 		r := &j.s.Running[i]
 		if j.lost(r) || r.Node == "" || r.Phase == "Succeeded" || r.Phase == "Failed" {
+			continue
+		}
+		if j.moved(r) {
 			continue
 		}
 		j.use(r.Node, r.Requests, 1)

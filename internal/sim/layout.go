@@ -43,7 +43,7 @@ type uplink struct{ mbps, free, after int64 }
 
 // layout returns the cluster with the plan in it, or with what came nearest to one. Putting the
 // plan in is also a check of it: an error means that the engine gave out what it does not have.
-func layout(q *question, d *placement.Decision, asked *asking) (*domain, error) {
+func layout(q *question, d *placement.Decision, asked *asking, moves []placement.Move) (*domain, error) {
 	l := &layouter{q: q, before: q.snapshot, after: q.snapshot, pods: map[string][]occupant{}, rooms: map[roomKey]int{}}
 	l.linksBefore = q.snapshot.UplinksLeft()
 	l.linksAfter = l.linksBefore
@@ -61,6 +61,11 @@ func layout(q *question, d *placement.Decision, asked *asking) (*domain, error) 
 	}
 	if len(d.Groups) > 0 {
 		txn := q.snapshot.Begin()
+		for i := range moves {
+			if err := moves[i].Make(txn); err != nil {
+				return nil, fmt.Errorf("the plan does not fit: %w", err)
+			}
+		}
 		if err := txn.Place(d.Placements(asked.request, q.own())...); err != nil {
 			return nil, fmt.Errorf("the plan does not fit: %w", err)
 		}
@@ -210,13 +215,15 @@ func (l *layouter) nodes(out *domain, first, end int) {
 
 func (l *layouter) node(i int) *domain {
 	n := l.before.At(i)
+	free, after := l.freeGPUs(n), l.freeGPUs(l.after.At(i))
 	return &domain{
 		name:   n.Name,
 		isNode: true,
 		total:  l.totalGPUs(n),
-		free:   l.freeGPUs(n),
-		after:  l.freeGPUs(l.after.At(i)),
-		marked: len(l.pods[n.Name]) > 0,
+		free:   free,
+		after:  after,
+		// What moves changes nodes that nobody of the request goes to.
+		marked: len(l.pods[n.Name]) > 0 || free != after,
 		room:   -1,
 		pods:   l.pods[n.Name],
 	}

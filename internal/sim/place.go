@@ -55,16 +55,20 @@ func Place(s *Scenario, o Options) (*Result, error) {
 	q := w.ask(o.Strategy)
 	c := caller{options: placement.Options{Scoring: s.scoring(w), Explain: o.Explain}, clock: o.Clock}
 	d, asked, err := c.plan(q)
+	if err == nil && s.Defragment != nil && !d.Feasible {
+		r.moves, err = c.defragment(q, asked, &d)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("answering %s: %w", s.Name, err)
 	}
+	r.Moves = movesOf(r.moves)
 	r.ElapsedMicros = c.elapsed.Microseconds()
 	r.take(q, &d, asked)
 	if !o.Explain {
 		return r, nil
 	}
 	r.Explanation = explain(&d.Why)
-	if r.tree, err = layout(q, &d, asked); err != nil {
+	if r.tree, err = layout(q, &d, asked, r.moves); err != nil {
 		return nil, fmt.Errorf("answering %s: %w", s.Name, err)
 	}
 	return r, nil

@@ -14,7 +14,9 @@ type Scenario struct {
 	Request Request   `yaml:"request"`
 	Scoring *Scoring  `yaml:"scoring"`
 	Expect  *Expect   `yaml:"expect"`
-	Skip    string    `yaml:"skip"`
+	// Defragment asks for moves where there is no room.
+	Defragment *Defragment `yaml:"defragment"`
+	Skip       string      `yaml:"skip"`
 
 	// Contradiction is what is wrong with the request of a scenario that says so of itself
 	// (expect.invalid); "" for all others.
@@ -95,6 +97,18 @@ type Running struct {
 	GPUMilli      int     `yaml:"gpuMilli"`
 	Phase         string  `yaml:"phase"`
 	BandwidthMbps int64   `yaml:"bandwidthMbps"`
+	// What is needed to place it again.
+	Movable      bool              `yaml:"movable"`
+	Level        string            `yaml:"level"`
+	Cost         float64           `yaml:"cost"`
+	NodeSelector map[string]string `yaml:"nodeSelector"`
+	Tolerations  []Toleration      `yaml:"tolerations"`
+}
+
+// Defragment is how much may move to make room.
+type Defragment struct {
+	MaxMoves int      `yaml:"maxMoves"`
+	Moved    []string `yaml:"moved"`
 }
 
 // Request is the question.

@@ -40,6 +40,7 @@ func why(r *Result) [][2]string {
 			add("fits now", changeText(c))
 		}
 	}
+	rows = append(rows, moveRows(r.Moves)...)
 	if len(r.Victims) > 0 {
 		add("evicts", strings.Join(r.Victims, ", "))
 	}
@@ -163,7 +164,12 @@ func proof(e *Explanation) string {
 			where = "the best " + kindOf(c.Level) + ", " + c.Domain + ","
 		}
 		return fmt.Sprintf("%s holds %d of the %d pods of %s that are needed", where, c.Room, c.Need, groups)
+	case "tooManyMoves":
+		return fmt.Sprintf("at least %d workloads have to move, and %d may", c.Need, c.Room)
 	case "tooMuchInAll":
+		if len(c.Groups) == 1 {
+			return fmt.Sprintf("%s asks for %d GPUs, and %d are free in all", groups, c.Need, c.Room)
+		}
 		return groups + " together ask for more than any domain has free"
 	case "exhausted":
 		return "every way to place " + groups + " was tried"

@@ -78,12 +78,15 @@ func workloadsOf(s *Scenario) map[string]*cluster.Workload {
 		preemptible := r.Preemptible == nil || *r.Preemptible
 		w := workloads[r.workload()]
 		if w == nil {
-			w = &cluster.Workload{Name: r.workload(), Priority: r.Priority, Preemptible: preemptible}
+			w = &cluster.Workload{Name: r.workload(), Priority: r.Priority, Preemptible: preemptible, Movable: true, Level: -1}
 			workloads[w.Name] = w
 		}
 		w.Priority = max(w.Priority, r.Priority)
 		w.Preemptible = w.Preemptible && preemptible
 		w.Mbps = max(w.Mbps, r.BandwidthMbps)
+		w.Movable = w.Movable && r.Movable
+		w.Level = max(w.Level, slices.Index(s.Levels, r.Level))
+		w.Cost = max(w.Cost, r.Cost)
 	}
 	return workloads
 }
@@ -115,6 +118,11 @@ func (w *world) pod(r *Running) *cluster.Pod {
 		Group:    r.Group,
 		Use:      w.podVector(r.Requests),
 		GPUs:     gpu.MaskOf(r.GPUs...),
+	}
+	if len(r.NodeSelector) > 0 || len(r.Tolerations) > 0 {
+		p.Needs = &cluster.Needs{
+			Selector: cluster.Selector{Labels: r.NodeSelector}, Tolerations: tolerations(&Group{Tolerations: r.Tolerations}),
+		}
 	}
 	if r.uncounted(w.Scenario) {
 		p.Use[cluster.Pods] = 0
