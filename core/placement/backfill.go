@@ -88,7 +88,11 @@ func Backfill(s *cluster.Snapshot, b *Backlog, o Options) (Schedule, error) {
 	if o.Cache == nil {
 		o.Cache = &Cache{}
 	}
-	f := &filler{line: newLine(s, b.Running), slots: b.MaxReservations, held: map[string]*Reservation{}}
+	own := make(map[string]bool, len(b.Queue))
+	for i := range b.Queue {
+		own[b.Queue[i].Request.Name] = true
+	}
+	f := &filler{line: newLine(s, b.Running, own), slots: b.MaxReservations, held: map[string]*Reservation{}}
 	if f.slots == 0 {
 		f.slots = DefaultMaxReservations
 	}

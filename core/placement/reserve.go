@@ -85,7 +85,8 @@ type Reservation struct {
 	// where every pod would go, over the cluster as it is then.
 	Level, Domain string
 	Plan          Decision
-	// Needs are the running workloads, and the holds, that have to end first, by name.
+	// Needs are the running workloads, and the holds, that have to end first, by name and in the
+	// order in which they are expected to.
 	Needs []string
 	// Why says it to a person.
 	Why string
@@ -107,7 +108,7 @@ func Reserve(s *cluster.Snapshot, r *Request, running map[string]Run, o Options)
 	if err != nil {
 		return Reservation{}, false, err
 	}
-	l := newLine(s, running)
+	l := newLine(s, running, map[string]bool{r.Name: true})
 	hold := l.reserve(p, Estimate{}, true)
 	if hold == nil {
 		return Reservation{}, false, nil

@@ -40,14 +40,15 @@ type tenant struct {
 	needs  map[string]bool
 }
 
-// newLine finds what runs in the snapshot. Pods without a workload never leave.
-func newLine(s *cluster.Snapshot, running map[string]Run) *line {
+// newLine finds what runs in the snapshot. Pods without a workload never leave, and neither do
+// those of what is asked about: they are members of it that stay.
+func newLine(s *cluster.Snapshot, running map[string]Run, own map[string]bool) *line {
 	l := &line{now: s, at: make([][]*tenant, s.Len())}
 	known := map[*cluster.Workload]*tenant{}
 	for i, n := range s.Nodes() {
 		for _, pod := range n.Pods {
 			w := pod.Workload
-			if w == nil {
+			if w == nil || own[w.Name] {
 				continue
 			}
 			t := known[w]

@@ -247,12 +247,13 @@ func (l *line) wait(h *tenant, known []string) {
 	}
 	h.latest = after(r.Latest, h.runs.late())
 	r.Firm = h.blocks
-	r.Why = l.whyHeld(r, needs)
+	r.Why = r.Words(r.Level)
 }
 
 // inTheWay returns the tenants that leave no room for the hold: all others fit beside it. The
 // later one ends the rather it is found to fit, so that those are left that are waited for
-// shortest; but those already known to be in the way come last.
+// shortest; but those already known to be in the way come last. Of other holds those count that
+// start before it; for one that blocks, which is laid in order, all that are laid.
 func (l *line) inTheWay(h *tenant, known []string) []*tenant {
 	seen := map[*tenant]bool{}
 	var there []*tenant
@@ -260,7 +261,7 @@ func (l *line) inTheWay(h *tenant, known []string) []*tenant {
 	for i, pods := range h.pods {
 		changed = append(changed, l.node(i, func(*tenant) bool { return false }).With(pods...))
 		for _, t := range l.at[i] {
-			if !seen[t] && (t.hold == nil || t.start < h.start) {
+			if !seen[t] && (t.hold == nil || h.blocks || t.start < h.start) {
 				seen[t] = true
 				there = append(there, t)
 			}

@@ -6,19 +6,15 @@ import (
 	"time"
 )
 
-// whyHeld says what a hold waits for. Needs are in the order in which they end.
-func (l *line) whyHeld(r *Reservation, needs []*tenant) string {
-	where := ""
+// Words says when and where the request could start, and what it waits for. Level is what to
+// call the level of its domain.
+func (r *Reservation) Words(level string) string {
+	where, once := "", ""
 	if r.Domain != "" {
-		where = " in " + r.Level + " " + r.Domain
+		where = " in " + level + " " + r.Domain
 	}
-	names := make([]string, len(needs))
-	for i, t := range needs {
-		names[i] = t.name
-	}
-	once := ""
-	if len(names) > 0 {
-		once = ", once " + someOf(names) + " " + verb(len(names), "has", "have") + " ended"
+	if n := len(r.Needs); n > 0 {
+		once = ", once " + someOf(r.Needs) + " " + verb(n, "has", "have") + " ended"
 	}
 	switch {
 	case r.Start == 0:

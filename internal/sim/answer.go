@@ -18,6 +18,8 @@ type Answer struct {
 	MIG  []MIGChoice        `json:"mig"`
 	// Victims are the workloads to evict.
 	Victims []string `json:"victims"`
+	// Reservation is when and where it could start, if that was asked for and it cannot now.
+	Reservation *Reservation `json:"reservation,omitempty"`
 	// Moves are the workloads that move first, in the order in which they do.
 	Moves []WorkloadMove `json:"moves,omitempty"`
 	// ElapsedMicros is how long the engine took.

@@ -38,6 +38,7 @@ func (c *checker) request() {
 	c.together(p.with("groups"))
 	c.sets(p.with("sets"))
 	c.replaces(p.with("replaces"))
+	c.runtime(p.with("runtime"), r.Runtime)
 }
 
 func (c *checker) group(p path, g *Group) {

@@ -36,6 +36,7 @@ func (c *checker) allRunning() {
 		c.oneOf(p.with("phase"), r.Phase, "", "Pending", "Running", "Succeeded", "Failed", "Unknown")
 		c.milli(p.with("gpuMilli"), r.GPUMilli)
 		c.atLeast(p.with("bandwidthMbps"), r.BandwidthMbps, 0)
+		c.runtime(p.with("ends"), r.Ends)
 		c.placedAgain(p, r)
 		if r.Group != "" && r.member(c.Scenario) && !slices.ContainsFunc(c.Request.Groups, func(g Group) bool { return g.Name == r.Group }) {
 			c.bad(p.with("group"), "%q is no group of the request that the pod belongs to; expected one of them", r.Group)

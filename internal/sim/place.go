@@ -62,6 +62,11 @@ func Place(s *Scenario, o Options) (*Result, error) {
 		return nil, fmt.Errorf("answering %s: %w", s.Name, err)
 	}
 	r.Moves = movesOf(r.moves)
+	if s.Reservation && !d.Feasible {
+		if r.Reservation, err = c.reserve(q, asked); err != nil {
+			return nil, fmt.Errorf("answering %s: %w", s.Name, err)
+		}
+	}
 	r.ElapsedMicros = c.elapsed.Microseconds()
 	r.take(q, &d, asked)
 	if !o.Explain {

@@ -17,6 +17,8 @@ type Scenario struct {
 	// Defragment asks for moves where there is no room.
 	Defragment *Defragment `yaml:"defragment"`
 	Skip       string      `yaml:"skip"`
+	// Reservation asks when and where the request could start if it does not fit now.
+	Reservation bool `yaml:"reservation"`
 
 	// Contradiction is what is wrong with the request of a scenario that says so of itself
 	// (expect.invalid); "" for all others.
@@ -97,6 +99,9 @@ type Running struct {
 	GPUMilli      int     `yaml:"gpuMilli"`
 	Phase         string  `yaml:"phase"`
 	BandwidthMbps int64   `yaml:"bandwidthMbps"`
+	// Ends is how long it runs in all, Elapsed how long it has.
+	Ends    *Runtime `yaml:"ends"`
+	Elapsed Duration `yaml:"elapsed"`
 	// What is needed to place it again.
 	Movable      bool              `yaml:"movable"`
 	Level        string            `yaml:"level"`
@@ -120,6 +125,8 @@ type Request struct {
 	Groups     []Group  `yaml:"groups"`
 	Sets       []Set    `yaml:"sets"`
 	Replaces   []string `yaml:"replaces"`
+	// Runtime is how long it runs once it starts.
+	Runtime *Runtime `yaml:"runtime"`
 }
 
 // Group is a number of equal pods.

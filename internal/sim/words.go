@@ -41,6 +41,9 @@ func why(r *Result) [][2]string {
 		}
 	}
 	rows = append(rows, moveRows(r.Moves)...)
+	if r.Reservation != nil {
+		rows = append(rows, couldStart(r.Reservation)...)
+	}
 	if len(r.Victims) > 0 {
 		add("evicts", strings.Join(r.Victims, ", "))
 	}
