@@ -61,7 +61,7 @@ func (m *Moves) Cost() float64 {
 }
 
 // Defragment looks for the fewest workloads whose move makes room for the request: movable
-// ones, which Workload.Movable says, each of which finds another place at once, in one domain of
+// ones, which Workload.Movable says and not Protected, each of which finds another place at once, in one domain of
 // its own level. It evicts nobody and ignores Request.Preempts.
 //
 // The answer is feasible with a plan; or a proof that there is none within MaxMoves; or
@@ -84,9 +84,12 @@ func Defragment(s *cluster.Snapshot, r *Request, o MoveOptions) (Moves, error) {
 	m := newMover(p, o)
 	answer := m.answer()
 	if answer.Feasible {
-		answer.Plan = m.planAfter(answer.Moves)
-		answer.Sentence = m.praise(&answer)
-		return answer, nil
+		if answer.Plan = m.planAfter(answer.Moves); answer.Plan.Feasible {
+			answer.Sentence = m.praise(&answer)
+			return answer, nil
+		}
+		// Of several groups a plan may be missed that another search found.
+		answer = Moves{Undecided: true, LowerBound: answer.LowerBound, Sentence: "moves were found after which a plan was not"}
 	}
 	answer.Plan = d
 	answer.Sentence = d.Why.Sentence + "; " + answer.Sentence
@@ -97,7 +100,8 @@ func Defragment(s *cluster.Snapshot, r *Request, o MoveOptions) (Moves, error) {
 // to its caller.
 func (m *mover) answer() Moves {
 	if len(m.e.all) == 0 {
-		return Moves{Certificate: m.impossible().Certificate, Sentence: "nothing that runs may be moved"}
+		c := m.impossible().Certificate
+		return Moves{Undecided: c == nil, Certificate: c, Sentence: "nothing that runs may be moved"}
 	}
 	if m.e.group == nil && len(m.e.all) > maxForSeveral {
 		return Moves{Undecided: true, Sentence: fmt.Sprintf("with %s that may move, making room for several groups at once is not tried",

@@ -196,3 +196,27 @@ func TestMovesForSeveralGroups(t *testing.T) {
 		t.Errorf("%v: %s: %s", err, said(&m), m.Sentence)
 	}
 }
+
+func TestTidy(t *testing.T) {
+	s := running(t, sixNodes(),
+		load{name: "a", pods: on("n0", 2)}, load{name: "b", pods: on("n1", 4)}, load{name: "c", pods: on("n2", 3)},
+		load{name: "d", pods: on("n3", 5)}, load{name: "e", pods: on("n4", 4)}, load{name: "f", pods: on("n5", 4)})
+	r := ask(2, 8, inLeaf)
+	for most, want := range map[int]int{1: 1, 2: 2} {
+		o := MoveOptions{MaxMoves: most, Options: Options{Strategies: registry(t)}}
+		m, err := Tidy(s, r, o)
+		if err != nil || m.Plan.Size() != want || len(m.Moves) > most {
+			t.Errorf("%d moves: room for %d, want %d: %s (%v)", most, m.Plan.Size(), want, m.Sentence, err)
+		}
+		sized := ask(want, 8, inLeaf)
+		if problem := wrongMoves(s, sized, &m, o); problem != "" {
+			t.Error(problem)
+		}
+	}
+	if m, err := Tidy(sixNodes(), r, MoveOptions{MaxMoves: 1}); err != nil || len(m.Moves) != 0 || m.Plan.Size() != 2 {
+		t.Errorf("in an empty cluster: %s, %v", m.Sentence, err)
+	}
+	if _, err := Tidy(s, r, MoveOptions{}); err == nil {
+		t.Error("tidying without a limit is let pass")
+	}
+}

@@ -13,6 +13,8 @@ const (
 	jointCost  = 200
 	// orderSteps bounds the search for an order in which moves can be made.
 	orderSteps = 500
+	// maxTogether is for how many workloads places are looked for at once.
+	maxTogether = 16
 )
 
 // smaller tries every set of workloads, from the bound up to one less than what is known to do
@@ -68,6 +70,9 @@ func (m *mover) proven() bool {
 
 // affords tells whether the budget reaches to ask about every set of a size.
 func (m *mover) affords(size int) bool {
+	if size > maxTogether {
+		return false
+	}
 	n, count := len(m.e.all), 1
 	for i := range min(size, n-size) {
 		if count = count * (n - i) / (i + 1); count > m.budget {
