@@ -67,16 +67,19 @@ type Wait struct{ Name, Why string }
 // and is given up only where its nodes cannot serve it any more. Where what it waits for
 // overruns, it starts later, and stays.
 //
-// Guarantees. What is started never asks for more than is free beside what runs. Where all
-// estimates are exact, no hold starts later because of anything that comes after it in the
-// order. And no job waits for ever: with R the longest time that anything runs, and n jobs that
-// waited even longer at the moment at which it had waited for MaxWait, a job that would fit in
-// a cluster in which nothing runs starts within MaxWait + (n+1) R, whatever estimates say.
+// Guarantees, if it is asked whenever something ends, arrives, or has waited for MaxWait, and
+// nodes stay in service. What is started never asks for more than is free beside what runs.
+// Where all estimates are exact, no hold starts later because of anything that comes after it in
+// the order. And no job of one group waits for ever: with R the longest time that anything runs,
+// and n jobs that waited even longer at the moment at which it had waited for MaxWait, one that
+// would fit if nothing ran that ends starts within MaxWait + (n+1) R, whatever estimates say.
 //
 // That holds because what comes before it can only become less. From then on nobody overtakes
-// it but those n. Once they have started it holds nodes, if it did not before, and whatever
-// starts later fits beside it there, together with everything that is not in its way already;
-// so that it starts at the latest when all that ran at that moment has ended.
+// it but those n. When the last of them has started, it is first in the order: it holds nodes,
+// and keeps them. Whatever starts from then on fits beside it there, together with everything
+// that is not in its way already, so that it starts at the latest when all that ran at that
+// moment has ended. By the same argument each of the n takes no longer than R. Jobs of several
+// groups are searched for: what holds of them is what the search finds.
 func Backfill(s *cluster.Snapshot, b *Backlog, o Options) (Schedule, error) {
 	if o.Strategies == nil {
 		builtin, err := NewRegistry(Builtin()...)
