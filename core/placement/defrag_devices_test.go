@@ -74,8 +74,9 @@ func TestMovesGiveNoDeviceOutTwice(t *testing.T) {
 	k := newKit(t, 5, 2, 5)
 	k.devices = true
 	o := Options{Strategies: registry(t)}
-	plans, moves := 0, 0
+	drawn, plans, moves := 0, 0, 0
 	cases(t, 3000, func(t *rapid.T) {
+		drawn++
 		s, r := drawDeviceMoves(t, k, o)
 		m, err := Defragment(s, r, MoveOptions{Options: o})
 		if err != nil {
@@ -89,7 +90,7 @@ func TestMovesGiveNoDeviceOutTwice(t *testing.T) {
 		}
 	})
 	t.Logf("%d plans with %d moves", plans, moves)
-	if plans == 0 {
+	if plans == 0 && drawn > 1000 {
 		t.Error("nothing ever moved")
 	}
 }

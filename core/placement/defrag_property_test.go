@@ -127,13 +127,13 @@ func checkMoves(t *rapid.T, defragment moveFunc, o Options, sum *tallyMoves) str
 func TestMovesAreSoundAndNearlyFewest(t *testing.T) {
 	o := Options{Strategies: registry(t)}
 	var sum tallyMoves
-	cases(t, 3000, func(t *rapid.T) {
+	cases(t, 2000, func(t *rapid.T) {
 		if problem := checkMoves(t, Defragment, o, &sum); problem != "" {
 			t.Fatal(problem)
 		}
 	})
 	t.Logf("%+v: %d of %d plans with moves have the fewest", sum, sum.optimal, sum.known)
-	if sum.known == 0 || float64(sum.optimal) < 0.98*float64(sum.known) {
+	if missed := sum.known - sum.optimal; sum.known == 0 || missed > 1+sum.known/50 {
 		t.Errorf("%d of %d plans have the fewest moves", sum.optimal, sum.known)
 	}
 }
@@ -182,7 +182,7 @@ func TestMovePropertiesFindMistakes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, found := Options{Strategies: registry(t)}, false
-			cases(t, 4000, func(t *rapid.T) {
+			cases(t, 6000, func(t *rapid.T) {
 				found = found || checkMoves(t, broken, o, &tallyMoves{}) != ""
 			})
 			if !found {
