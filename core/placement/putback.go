@@ -201,11 +201,17 @@ func (e *eviction) putBack(without *cluster.Snapshot, batches []batch) *outcome 
 }
 
 // putAll puts back batches in their order, each whole or not at all, and calls fail with those
-// that cannot be. It asks about many at once and halves them where the answer is no: what fits
-// together fits one after the other.
+// that cannot be. For moves, where nearly everything stays, it asks about many at once and halves
+// them where the answer is no: what fits together fits one after the other.
 func (e *eviction) putAll(
 	s *cluster.Snapshot, batches []batch, back map[*prey]bool, fail func(*cluster.Snapshot, batch) *cluster.Snapshot,
 ) *cluster.Snapshot {
+	if !e.splits && len(batches) > 1 {
+		for i := range batches {
+			s = e.putAll(s, batches[i:i+1], back, fail)
+		}
+		return s
+	}
 	var pods []cluster.Placement
 	var added []*prey
 	for _, b := range batches {
