@@ -91,8 +91,8 @@ func (m *sim) firm() string {
 
 func TestNobodyStarves(t *testing.T) {
 	steps := 100_000
-	if testing.Short() {
-		steps = 2_000
+	if testing.Short() || raced {
+		steps = 5_000
 	}
 	o := Options{Strategies: registry(t), Cache: &Cache{}}
 	wrong, m := starving(1, steps, Backfill, o)
