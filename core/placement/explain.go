@@ -19,10 +19,10 @@ func (p *planner) refuse(g *gang) Explanation {
 		if !g.holdsKept(d) {
 			continue
 		}
-		if room := int(g.whole(d, g.layer(d))); room > why.Room || why.Best == "" {
+		if room := g.mostIn(d); room > why.Room || why.Best == "" {
 			why.Room, why.Best = room, g.s.DomainName(d)
 		}
-		why.RoomEmpty = max(why.RoomEmpty, int(empty.whole(d, g.layer(d))))
+		why.RoomEmpty = max(why.RoomEmpty, empty.mostIn(d))
 	}
 	why.Misses = g.misses()
 	why.Never = why.RoomEmpty < g.group.least()
@@ -39,6 +39,13 @@ func (p *planner) refuse(g *gang) Explanation {
 	why.Changes = p.changes(g)
 	why.Sentence = g.refusal(&why)
 	return why
+}
+
+// mostIn returns how many pods d takes: in whole slices, or in the size that is wanted, of which
+// the last slice may be short.
+func (g *gang) mostIn(d cluster.Domain) int {
+	whole := min(g.whole(d, g.layer(d)), maxCount)
+	return max(g.sizeIn(d), int(roundDown(whole, g.group.step())))
 }
 
 // count tells what keeps nodes out, over the nodes as they are now.

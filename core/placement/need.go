@@ -204,16 +204,12 @@ func (q *need) offersShares(m *cluster.Machine) Reason {
 
 // fitsEmpty returns how many pods the machine would take if nothing ran and all of it worked.
 func (q *need) fitsEmpty(m *cluster.Machine) int32 {
-	if reason := q.suits(m); reason != Fits {
-		return 0
-	}
-	empty := cluster.Node{Machine: m}
 	if m.Broken != 0 {
 		mended := *m
 		mended.Broken = 0
-		empty.Machine = &mended
+		m = &mended
 	}
-	n, _ := q.fits(&empty, Fits)
+	n, _ := q.fits(&cluster.Node{Machine: m}, q.suits(m))
 	return n
 }
 
