@@ -45,7 +45,16 @@ func (p *planner) refuse(g *gang) Explanation {
 // the last slice may be short.
 func (g *gang) mostIn(d cluster.Domain) int {
 	whole := min(g.whole(d, g.layer(d)), maxCount)
-	return max(g.sizeIn(d), int(roundDown(whole, g.group.step())))
+	most := max(g.sizeIn(d), int(roundDown(whole, g.group.step())))
+	for level := d.Level + 1; g.links != nil && level < len(g.s.Levels); level++ {
+		// Inside one domain of d the group loads no uplink of it.
+		first, end := g.s.Within(level, d)
+		for _, c := range g.s.Domains(level)[first:end] {
+			whole = min(g.whole(c, g.layer(c)), maxCount)
+			most = max(most, g.sizeIn(c), int(roundDown(whole, g.group.step())))
+		}
+	}
+	return most
 }
 
 // count tells what keeps nodes out, over the nodes as they are now.

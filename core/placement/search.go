@@ -130,6 +130,7 @@ func (q *search) leaves(s *cluster.Snapshot, u *unit, d cluster.Domain) (int64, 
 	var free, want int64
 	for _, i := range u.groups {
 		g := q.gang(s, i)
+		g.links = nil // A part of d that holds the group loads no uplink in d.
 		if !g.holdsKept(d) || !g.holds(d, g.layer(d), int64(g.group.Count)) {
 			return 0, false
 		}

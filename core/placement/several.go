@@ -129,6 +129,9 @@ func (p *planner) grow(found *solution) *solution {
 		more.Kept = slices.Concat(g.Kept, placed.pods.Nodes)
 		more.Limits = limitsLeft(g.Limits, placed.pods.Nodes)
 		trial := p.trial(grown.s, &more)
+		if trial.links != nil {
+			continue // What is added may make traffic cross uplinks that it did not cross before.
+		}
 		trial.restrict(p.request.Avoid)
 		_, takes, ok := trial.place(placed.bound)
 		if !ok {
@@ -295,7 +298,7 @@ func (p *planner) groupNames(u *unit) []string {
 // then trying every number of pods is not trying everything.
 func (p *planner) devicesMatter() bool {
 	return slices.ContainsFunc(p.request.Groups, func(g Group) bool {
-		return g.Pod.Milli > 0 && g.Pod.GPUs == 0 || len(g.Pod.MIG) > 0 || g.Pod.Include != 0 || g.Mbps > 0 || g.KeptInSlices
+		return g.Pod.Milli > 0 && g.Pod.GPUs == 0 || len(g.Pod.MIG) > 0 || g.Pod.Include != 0 || g.KeptInSlices
 	})
 }
 
