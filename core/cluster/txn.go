@@ -1,6 +1,11 @@
 package cluster
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/reyisjones/gpu-orchestrator/core/gpu"
+)
 
 // Txn tries changes on a snapshot and takes them back. Snapshots share what does not change,
 // so that every state a Txn passes through is a snapshot of its own: going back is going back
@@ -110,6 +115,26 @@ func checkGPUs(n *Node, pods []*Pod) error {
 			}
 		} else if busy := p.GPUs &^ n.WholeGPUs(); busy != 0 {
 			return fmt.Errorf("GPU %d is in use", busy.Lowest())
+		}
+		if err := checkInstances(n, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkInstances tells whether the pod's MIG instances are where nothing else is in use.
+func checkInstances(n *Node, p *Pod) error {
+	for k, want := range p.Instances {
+		if !n.PartitionGPUs().Has(want.GPU) || p.GPUs.Has(want.GPU) {
+			return fmt.Errorf("GPU %d takes no MIG instances", want.GPU)
+		}
+		overlaps := func(have gpu.Instance) bool {
+			return have.GPU == want.GPU && have.Start < want.Start+want.Size && want.Start < have.Start+have.Size
+		}
+		taken := func(have gpu.Instance) bool { return have.Used && overlaps(have) }
+		if slices.ContainsFunc(n.Instances, taken) || slices.ContainsFunc(p.Instances[:k], overlaps) {
+			return fmt.Errorf("slice %d of GPU %d is in use", want.Start, want.GPU)
 		}
 	}
 	return nil
