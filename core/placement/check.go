@@ -95,6 +95,8 @@ func (q *Shape) check() error {
 		return fmt.Errorf("%d/1000 of a GPU asked for, it must be between 0 and %d", q.Milli, cluster.Full)
 	case len(q.MIG) > 64:
 		return fmt.Errorf("%d MIG instances asked for, at most 64 can be", len(q.MIG))
+	case len(q.MIG) > 0 && (q.GPUs > 0 || q.Milli > 0):
+		return errors.New("MIG instances and GPUs asked for by one pod, it can have either")
 	}
 	return nil
 }
