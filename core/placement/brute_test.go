@@ -61,7 +61,11 @@ func smallest(g *Group) int {
 func (b *brute) largest() (size int, known bool) {
 	g := &b.r.Groups[0]
 	for size := g.Count; size >= minimum(g); size-- {
-		if size < g.Count && len(g.Slices) > 0 && size%g.Slices[0].Size > 0 {
+		total := size
+		if g.KeptInSlices {
+			total += len(g.Kept)
+		}
+		if size < g.Count && len(g.Slices) > 0 && total%g.Slices[0].Size > 0 {
 			continue
 		}
 		if found, known := b.fits([]int{size}); found || !known {

@@ -131,6 +131,9 @@ func (q *search) leaves(s *cluster.Snapshot, u *unit, d cluster.Domain) (int64, 
 	for _, i := range u.groups {
 		g := q.gang(s, i)
 		g.links = nil // A part of d that holds the group loads no uplink in d.
+		if g.group.KeptInSlices {
+			g.group.Slices = nil // New pods alone need not be whole ones.
+		}
 		if !g.holdsKept(d) || !g.holds(d, g.layer(d), int64(g.group.Count)) {
 			return 0, false
 		}
