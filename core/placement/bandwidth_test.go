@@ -72,3 +72,49 @@ func TestBandwidthOfSeveralGroupsIsKept(t *testing.T) {
 	})
 	t.Log(count)
 }
+
+// With slices and bandwidth what a domain takes is an estimate: every plan is sound, but not
+// every plan is found.
+func TestBandwidthOfSlicesIsKept(t *testing.T) {
+	o, count := Options{Strategies: registry(t)}, tally{}
+	k := newKit(t, 7, 2, 7)
+	cases(t, 10000, func(t *rapid.T) {
+		s := drawTraffic(t, drawUplinks(t, k.world(t)))
+		r := k.request(t, s)
+		for i := range r.Groups {
+			r.Groups[i].Mbps = oneOf[int64](t, "mbps", 10, 5, 1)
+			r.Groups[i].MinCount = 0
+		}
+		problem := judged(s, r, Plan, o, count)
+		if d, _ := Plan(s, r, o); problem != "" && d.Feasible {
+			t.Fatal(problem, show(s, r), s.UplinksLeft())
+		} else if problem != "" {
+			count["missed"]++
+		}
+	})
+	t.Log(count)
+}
+
+func TestIgnoringUplinksIsFound(t *testing.T) {
+	o := Options{Strategies: registry(t)}
+	k := newKit(t, 7, 2, 7)
+	for name, broken := range map[string]planFunc{
+		"no bandwidth":   asking(func(g *Group) { g.Mbps = 0 }),
+		"half of it":     asking(func(g *Group) { g.Mbps /= 2 }),
+		"twice as much":  asking(func(g *Group) { g.Mbps *= 2 }),
+		"other people's": seeing(func(n *cluster.Node) { n.Pods = nil }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := false
+			cases(t, 3000, func(t *rapid.T) {
+				s := drawTraffic(t, drawUplinks(t, k.world(t)))
+				r := k.request(t, s)
+				drawMbps(t, r)
+				found = found || judged(s, r, broken, o, tally{}) != ""
+			})
+			if !found {
+				t.Error("the property holds for it")
+			}
+		})
+	}
+}

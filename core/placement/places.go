@@ -50,6 +50,9 @@ func (g *gang) judgeIfAlone(found []choice) {
 func (g *gang) tryIn(c choice, width int, try func(choice, []take) bool) bool {
 	takes := g.split(nil, c.Domain, int64(c.size))
 	g.order(takes)
+	if !g.linksCarry(takes, c.size) {
+		return true
+	}
 	if !try(c, takes) {
 		return false
 	}
@@ -112,7 +115,7 @@ type everyWay struct {
 // returns false to end the search.
 func (e *everyWay) visit(i, left int) bool {
 	if left == 0 {
-		if !e.g.slicesWhole(e.takes) || !e.g.linksCarry(e.takes) {
+		if !e.g.slicesWhole(e.takes) || !e.g.linksCarry(e.takes, e.choice.size) {
 			return true
 		}
 		own := slices.Clone(e.takes)
@@ -174,11 +177,19 @@ func (g *gang) slicesWhole(takes []take) bool {
 	return true
 }
 
-// linksCarry tells whether the uplink of every domain that some of the pods are in, but not all,
-// has the bandwidth for those.
-func (g *gang) linksCarry(takes []take) bool {
+// linksCarry tells whether the takes are of all pods of a gang of that size, and the uplink of
+// every domain that holds some of them, but not all, has the bandwidth for those. Only gangs with
+// slices and bandwidth can fail: what a domain takes of them is an estimate.
+func (g *gang) linksCarry(takes []take, size int) bool {
 	if g.links == nil {
 		return true
+	}
+	total := 0
+	for _, t := range takes {
+		total += t.count
+	}
+	if total < size {
+		return false
 	}
 	for level := range g.links {
 		inside := map[int]int64{}
@@ -186,7 +197,7 @@ func (g *gang) linksCarry(takes []take) bool {
 			inside[g.s.DomainOf(level, t.node)] += int64(t.count)
 		}
 		for d, pods := range inside {
-			if d >= 0 && pods < int64(g.group.Count) && g.links[level][d] >= 0 && pods > g.links[level][d]/g.group.Mbps {
+			if d >= 0 && pods < int64(total) && g.links[level][d] >= 0 && pods > g.links[level][d]/g.group.Mbps {
 				return false
 			}
 		}

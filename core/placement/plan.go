@@ -166,7 +166,7 @@ func (g *gang) place(bound cluster.Domain) (choice, []take, bool) {
 	}
 	g.work.takes = g.split(g.work.takes[:0], c.Domain, int64(c.size))
 	g.order(g.work.takes)
-	return c, g.work.takes, true
+	return c, g.work.takes, g.linksCarry(g.work.takes, c.size)
 }
 
 // decide turns a placement of the request's only group into a Decision.
