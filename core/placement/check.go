@@ -3,6 +3,7 @@ package placement
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
@@ -40,6 +41,8 @@ func (g *Group) check(s *cluster.Snapshot) error {
 		return fmt.Errorf("%d pods asked for, at most %d can be", g.Count, maxCount)
 	case g.MinCount < 0 || g.MinCount > g.Count:
 		return fmt.Errorf("at least %d pods asked for, it must be between 0 and the %d wanted", g.MinCount, g.Count)
+	case len(g.Limits) > 0 && slices.Min(slices.Collect(maps.Values(g.Limits))) < 0:
+		return errors.New("a negative limit of pods for a node")
 	case g.Mbps < 0:
 		return fmt.Errorf("a bandwidth of %d Mbit/s asked for, it must not be negative", g.Mbps)
 	}

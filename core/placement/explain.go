@@ -64,10 +64,7 @@ func (p *planner) count(g *gang) Explanation {
 	for _, name := range p.request.Avoid {
 		avoided[g.s.IndexOf(name)] = true
 	}
-	levels := sliceLevels(g.group)
-	if t := g.group.Topology.Required; t >= 0 {
-		levels = append(levels, t)
-	}
+	levels := g.insisted()
 	for i, reason := range g.view.reasons {
 		if reason == Fits {
 			reason = g.keptFrom(i, levels)

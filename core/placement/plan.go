@@ -86,6 +86,10 @@ func (p *planner) planOne(group *Group) Decision {
 	}
 	g.restrict(p.request.Avoid)
 	c, takes, ok := g.place(p.s.Whole())
+	if !ok && g.links != nil && len(group.Slices) > 0 {
+		// Uplinks cut slices in ways that sums do not tell: only a search is exact.
+		return p.planSeveral()
+	}
 	if !ok {
 		return Decision{Why: p.refuse(g)}
 	}

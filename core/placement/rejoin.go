@@ -93,7 +93,7 @@ type way struct {
 // tells, by its remainders, how short the last slice of each layer is.
 func (r *rejoining) ways(d cluster.Domain, layer int, total int64) []way {
 	if layer == len(r.group.Slices) {
-		return []way{{high: r.capacity(d)}}
+		return []way{{high: r.whole(d, layer)}}
 	}
 	homes, size := r.homes(d, layer)
 	sum, torn := way{}, 0

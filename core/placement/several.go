@@ -229,9 +229,12 @@ func (p *planner) nameDomain(d *Decision) {
 func (p *planner) refuseAlone(least []int) (Decision, bool) {
 	for i := range p.request.Groups {
 		group := p.request.Groups[i]
-		group.Count, group.MinCount = max(least[i], 1), 0
+		group.Count, group.MinCount = least[i], 0
 		g := p.gang(p.s, &group)
 		g.restrict(p.request.Avoid)
+		if g.links != nil && len(group.Slices) > 0 {
+			continue // Uplinks cut slices in ways that only a search knows.
+		}
 		if _, _, ok := g.place(p.s.Whole()); !ok {
 			why := p.refuse(g)
 			why.Sentence = fmt.Sprintf("group %s: %s", group.Name, why.Sentence)

@@ -23,7 +23,7 @@ func (g *gang) split(takes []take, d cluster.Domain, x int64) []take {
 	if w.depth == len(w.parts) {
 		w.parts = append(w.parts, nil)
 	}
-	parts := g.partsOf(w.parts[w.depth][:0], d, level, x)
+	parts := g.partsOf(w.parts[w.depth][:0], d, level)
 	w.parts[w.depth] = parts
 	w.depth++
 	defer func() { w.depth-- }()
@@ -122,19 +122,16 @@ func (g *gang) nextLevel(d cluster.Domain) (int, bool) {
 }
 
 // partsOf appends the parts of d that take any pods, each with its room in whole slices.
-func (g *gang) partsOf(parts []part, d cluster.Domain, level int, x int64) []part {
+func (g *gang) partsOf(parts []part, d cluster.Domain, level int) []part {
 	layer := g.layer(d)
 	g.eachChild(d, level, func(c cluster.Domain) {
-		room := g.whole(c, g.layer(c))
+		// What a part talks about with the others goes through its uplink.
+		room := min(g.whole(c, g.layer(c)), g.linkCap(c))
 		if layer < len(g.group.Slices) {
 			if g.group.Slices[layer].Level == level && g.s.DomainOf(level, c.First) < 0 {
 				return // Nodes outside the slices' level.
 			}
 			room = roundDown(room, g.group.Slices[layer].Size)
-		}
-		// What goes elsewhere needs the uplink; a group that is whole inside does not.
-		if x > room || x < int64(g.group.Count) {
-			room = min(room, g.linkCap(c))
 		}
 		// A part without room for a whole slice may still hold the short one.
 		if room > 0 || layer < len(g.group.Slices) {
