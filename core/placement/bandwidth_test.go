@@ -48,7 +48,7 @@ func drawMbps(t *rapid.T, r *Request) {
 func TestBandwidthIsKept(t *testing.T) {
 	o, count := Options{Strategies: registry(t)}, tally{}
 	k := newKit(t, 7, 1, 7)
-	cases(t, 20000, func(t *rapid.T) {
+	cases(t, 8000, func(t *rapid.T) {
 		s := drawTraffic(t, drawUplinks(t, k.world(t)))
 		r := k.request(t, s)
 		drawMbps(t, r)
@@ -62,7 +62,7 @@ func TestBandwidthIsKept(t *testing.T) {
 func TestBandwidthOfSeveralGroupsIsKept(t *testing.T) {
 	o, count := Options{Strategies: registry(t)}, tally{}
 	k := newKit(t, 7, 3, 7)
-	cases(t, 10000, func(t *rapid.T) {
+	cases(t, 6000, func(t *rapid.T) {
 		s := drawTraffic(t, drawUplinks(t, k.world(t)))
 		r := k.request(t, s)
 		drawMbps(t, r)
@@ -78,7 +78,7 @@ func TestBandwidthOfSeveralGroupsIsKept(t *testing.T) {
 func TestBandwidthOfSlicesIsKept(t *testing.T) {
 	o, count := Options{Strategies: registry(t)}, tally{}
 	k := newKit(t, 7, 2, 7)
-	cases(t, 10000, func(t *rapid.T) {
+	cases(t, 5000, func(t *rapid.T) {
 		s := drawTraffic(t, drawUplinks(t, k.world(t)))
 		r := k.request(t, s)
 		for i := range r.Groups {

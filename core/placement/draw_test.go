@@ -50,7 +50,7 @@ func oneOf[T any](t *rapid.T, what string, of ...T) T { return rapid.SampledFrom
 type kit struct {
 	boards   []*gpu.Board // one for each number of GPUs
 	geometry *gpu.Geometry
-	// most bounds the draws.
+	// nodes, groups and pods bound the draws.
 	nodes, groups, pods int
 	// devices draws what is inside nodes, and requests for it.
 	devices bool

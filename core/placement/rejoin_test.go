@@ -10,7 +10,7 @@ func TestKeptMembersAndNewOnesAreTogether(t *testing.T) {
 	o, count := Options{Strategies: registry(t)}, tally{}
 	k := newKit(t, 7, 1, 6)
 	k.plain = true
-	cases(t, 10000, func(t *rapid.T) {
+	cases(t, 4000, func(t *rapid.T) {
 		k.devices = rapid.Bool().Draw(t, "devices")
 		s := k.world(t)
 		r := k.request(t, s)
@@ -25,7 +25,7 @@ func TestKeptMembersAndNewOnesAreTogether(t *testing.T) {
 func TestKeptMembersAndNewOnesFormSlices(t *testing.T) {
 	o, count := Options{Strategies: registry(t)}, tally{}
 	k := newKit(t, 7, 1, 6)
-	cases(t, 20000, func(t *rapid.T) {
+	cases(t, 6000, func(t *rapid.T) {
 		k.plain = chance(t, 4, "plain")
 		k.devices = rapid.Bool().Draw(t, "devices")
 		s := k.world(t)
@@ -46,7 +46,7 @@ func TestKeptMembersAndNewOnesFormSlices(t *testing.T) {
 func TestSlicesAreRejoinedBesideOtherGroups(t *testing.T) {
 	o, count := Options{Strategies: registry(t)}, tally{}
 	k := newKit(t, 6, 2, 7)
-	cases(t, 10000, func(t *rapid.T) {
+	cases(t, 5000, func(t *rapid.T) {
 		k.plain = chance(t, 2, "plain")
 		k.devices = chance(t, 3, "devices")
 		s := k.world(t)
