@@ -87,10 +87,10 @@ func (t *Txn) Checkpoint() int {
 	return len(t.marks) - 1
 }
 
-// Rollback returns to the state at the checkpoint. Later checkpoints are void then.
+// Rollback returns to the state at the checkpoint, which stays valid. Later ones are void then.
 func (t *Txn) Rollback(mark int) {
 	t.now = t.marks[mark]
-	t.marks = t.marks[:mark]
+	t.marks = t.marks[:mark+1]
 }
 
 func (t *Txn) group(placements []Placement) map[int][]*Pod {

@@ -152,7 +152,7 @@ func moves(t *rapid.T, first *Snapshot, place placeFunc) string {
 					return "rolled back to another state"
 				}
 				for m := range marks {
-					if m >= mark {
+					if m > mark {
 						delete(marks, m)
 					}
 				}

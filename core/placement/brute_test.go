@@ -202,6 +202,8 @@ func (l *ledger) packs(pods []*Shape) bool {
 		return l.packsInstances(q.MIG, rest)
 	case q.Milli > 0 && q.GPUs == 0:
 		return l.packsShare(q, rest)
+	case q.Include != 0 && l.node.Board == nil:
+		return false // Nobody knows whether the node has them.
 	case q.GPUResourceName == "nvidia.com/gpu" && q.GPUs > 0 && l.node.Board != nil:
 		return l.packsWhole(q, int(q.GPUs), 0, rest)
 	}

@@ -89,7 +89,7 @@ func (q *need) offered(n *cluster.Machine, o *shareResource) (ok bool, unit int)
 	}
 	switch o.kind {
 	case replica:
-		unit = cluster.Full / max(1, n.GPU.Replicas)
+		unit = replicaMilli(n)
 	case hamiCores:
 		unit = cluster.Full
 	case migInstance:
@@ -103,6 +103,15 @@ func (q *need) offered(n *cluster.Machine, o *shareResource) (ok bool, unit int)
 		unit = n.Geometry.Milli(p)
 	}
 	return unit >= q.Milli, unit
+}
+
+// replicaMilli returns the share of a GPU that one replica is. Of a node that does not tell how
+// many there are nothing is known: the least there can be.
+func replicaMilli(n *cluster.Machine) int {
+	if n.GPU.Replicas < 1 {
+		return 1
+	}
+	return cluster.Full / n.GPU.Replicas
 }
 
 // use returns what one pod takes for the share.

@@ -266,8 +266,9 @@ func (p *planner) tooMuch(q *search, t task) Explanation {
 	why := Explanation{Nodes: p.s.Len(), Certificate: &Certificate{Kind: TooMuchInAll, Groups: names}}
 	level := t.unit.topology.Required
 	all := "the groups " + strings.Join(names, ", ")
+	gangs := q.gangs(p.s, t.unit)
 	for _, d := range q.candidates(p.s, t.bound, level) {
-		if most, want, ok := q.usable(p.s, t.unit, d); ok && (int(most) > why.Certificate.Room || why.Certificate.Domain == "") {
+		if most, want, ok := usable(gangs, d); ok && (int(most) > why.Certificate.Room || why.Certificate.Domain == "") {
 			why.Certificate.Domain, why.Certificate.Room, why.Certificate.Need = p.s.DomainName(d), int(most), int(want)
 		}
 	}
