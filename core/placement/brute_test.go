@@ -188,13 +188,23 @@ func (b *brute) holdsPods(n *cluster.Node, on []int) bool {
 			pods = append(pods, &g.Pod)
 		}
 	}
-	return l.packs(pods)
+	holds := l.packs(pods)
+	if l.tries > packTries {
+		b.steps = bruteSteps // Not known, so that nothing is.
+	}
+	return holds
 }
+
+// packTries bounds what is tried for one node.
+const packTries = 50000
 
 // packs tries every way to give the pods their GPUs.
 func (l *ledger) packs(pods []*Shape) bool {
 	if len(pods) == 0 {
 		return true
+	}
+	if l.tries++; l.tries > packTries {
+		return false
 	}
 	q, rest := pods[0], pods[1:]
 	switch {
@@ -268,6 +278,9 @@ func (l *ledger) packsShare(q *Shape, rest []*Shape) bool {
 func (l *ledger) packsInstances(want []string, rest []*Shape) bool {
 	if len(want) == 0 {
 		return l.packs(rest)
+	}
+	if l.tries++; l.tries > packTries {
+		return false
 	}
 	p := migTable()[want[0]]
 	for i := range l.dead {
