@@ -51,7 +51,7 @@ func why(r *Result) [][2]string {
 		if x.Agrees {
 			add("expected", expected+": as it is")
 		} else {
-			add("expected", expected+": NOT what the answer is")
+			add("expected", expected+", but it is not")
 		}
 	}
 	return rows
@@ -214,6 +214,9 @@ func plural(noun string, n int) string {
 	}
 	return noun + "s"
 }
+
+// counted writes a number with its noun: "1 pod", "2 pods".
+func counted(n int, noun string) string { return fmt.Sprintf("%d %s", n, plural(noun, n)) }
 
 // ranges writes ascending numbers: "0-3, 6".
 func ranges(numbers []int) string {
