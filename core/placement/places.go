@@ -188,7 +188,7 @@ func (g *gang) linksCarry(takes []take, size int) bool {
 	for _, t := range takes {
 		total += t.count
 	}
-	if total < size {
+	if total != size {
 		return false
 	}
 	for level := range g.links {
