@@ -16,6 +16,10 @@ const (
 	hostnameLabel = "kubernetes.io/hostname"
 	gpuResource   = "nvidia.com/gpu"
 	podsResource  = "pods"
+
+	// Shares of GPUs: of the device plugin, and of HAMi, where nvidia.com/gpu counts slots.
+	sharedResource = "nvidia.com/gpu.shared"
+	coresResource  = "nvidia.com/gpucores"
 )
 
 // maxGPUs is the most GPUs of a node whose inside is described.
