@@ -106,7 +106,7 @@ func TestIgnoringUplinksIsFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := false
-			cases(t, 3000, func(t *rapid.T) {
+			until(t, 1000, &found, func(t *rapid.T) {
 				s := drawTraffic(t, drawUplinks(t, k.world(t)))
 				r := k.request(t, s)
 				drawMbps(t, r)

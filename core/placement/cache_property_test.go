@@ -131,7 +131,7 @@ func TestMemoryNeverChangesAnAnswer(t *testing.T) {
 	o := Options{Strategies: registry(t)}
 	k := newKit(t, 8, 3, 8)
 	k.devices = true
-	cases(t, 4000, func(t *rapid.T) {
+	cases(t, 2000, func(t *rapid.T) {
 		if problem := differs(t, k, Plan, o); problem != "" {
 			t.Fatal(problem)
 		}
@@ -209,7 +209,7 @@ func TestForgettingIsFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := false
-			cases(t, 3000, func(t *rapid.T) {
+			until(t, 1000, &found, func(t *rapid.T) {
 				found = found || differs(t, k, broken, o) != ""
 			})
 			if !found {

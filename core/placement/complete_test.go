@@ -106,7 +106,7 @@ func TestOneGroupIsExact(t *testing.T) {
 func TestSeveralGroupsAreExact(t *testing.T) {
 	o, count := Options{Strategies: registry(t)}, tally{}
 	k := newKit(t, 8, 3, 8)
-	cases(t, 12000, func(t *rapid.T) {
+	cases(t, 6000, func(t *rapid.T) {
 		s := k.world(t)
 		r := k.request(t, s)
 		if chance(t, 6, "limited") {

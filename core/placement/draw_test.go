@@ -35,6 +35,19 @@ func cases(t *testing.T, n int, property func(*rapid.T)) {
 	rapid.Check(t, property)
 }
 
+// until runs a property on about n cases at a time until it has found what it looks for, and
+// gives up after thirty times: a rare mistake is missed now and then by a fixed number of draws.
+func until(t *testing.T, n int, found *bool, property func(*rapid.T)) {
+	t.Helper()
+	for round := 0; round < 30 && !*found; round++ {
+		cases(t, n, func(t *rapid.T) {
+			if !*found {
+				property(t)
+			}
+		})
+	}
+}
+
 // chance is true once in so many draws, roughly: rapid likes small numbers.
 func chance(t *rapid.T, oneIn int, what string) bool {
 	return rapid.IntRange(0, oneIn-1).Draw(t, what) == oneIn-1

@@ -24,10 +24,15 @@ func Plan(s *cluster.Snapshot, r *Request, o Options) (Decision, error) {
 	if err != nil {
 		return Decision{}, fmt.Errorf("planning %s: %w", r.Name, err)
 	}
-	if len(r.Groups) == 1 && len(r.Sets) == 0 {
-		return p.planOne(&r.Groups[0]), nil
+	return p.plan(), nil
+}
+
+// plan is Plan once the request is known to be well formed.
+func (p *planner) plan() Decision {
+	if len(p.request.Groups) == 1 && len(p.request.Sets) == 0 {
+		return p.planOne(&p.request.Groups[0])
 	}
-	return p.planSeveral(), nil
+	return p.planSeveral()
 }
 
 // planner holds what one Plan works with.
@@ -40,6 +45,8 @@ type planner struct {
 	seeded   bool
 	scoring  *Scoring
 	cache    *Cache
+	// quick asks for no explanation: only whether there is a plan matters.
+	quick bool
 	// root is the tree of what is placed together, largest the most of each resource that any
 	// node has: of requests with several groups.
 	root    *unit
@@ -92,6 +99,9 @@ func (p *planner) planOne(group *Group) Decision {
 	c, takes, ok := g.place(p.s.Whole())
 	if !ok && g.links != nil && len(group.Slices) > 0 {
 		return p.planBySize()
+	}
+	if !ok && p.quick {
+		return Decision{}
 	}
 	if !ok {
 		return Decision{Why: p.refuse(g)}

@@ -77,10 +77,7 @@ func TestMistakesInRejoiningAreFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := false
-			cases(t, 3000, func(t *rapid.T) {
-				if found {
-					return
-				}
+			until(t, 1000, &found, func(t *rapid.T) {
 				s := k.world(t)
 				r := k.request(t, s)
 				g := &r.Groups[0]

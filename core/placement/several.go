@@ -236,8 +236,13 @@ func (p *planner) refuseAlone(least []int) (Decision, bool) {
 			continue // Uplinks cut slices in ways that only a search knows.
 		}
 		if _, _, ok := g.place(p.s.Whole()); !ok {
+			if p.quick {
+				return Decision{}, true
+			}
 			why := p.refuse(g)
-			why.Sentence = fmt.Sprintf("group %s: %s", group.Name, why.Sentence)
+			if group.Name != "" {
+				why.Sentence = fmt.Sprintf("group %s: %s", group.Name, why.Sentence)
+			}
 			return Decision{Why: why}, true
 		}
 	}
@@ -263,7 +268,8 @@ func (p *planner) refuseSet(u *unit, least []int) (Decision, bool) {
 // somewhere.
 func (p *planner) tooMuch(q *search, t task) Explanation {
 	names := p.groupNames(t.unit)
-	why := Explanation{Nodes: p.s.Len(), Certificate: &Certificate{Kind: TooMuchInAll, Groups: names}}
+	why := p.together(t.unit)
+	why.Certificate = &Certificate{Kind: TooMuchInAll, Groups: names}
 	level := t.unit.topology.Required
 	all := "the groups " + strings.Join(names, ", ")
 	gangs := q.gangs(p.s, t.unit)
@@ -279,13 +285,14 @@ func (p *planner) tooMuch(q *search, t task) Explanation {
 	}
 	switch c := why.Certificate; {
 	case c.Domain != "" && c.Room < c.Need && level < 0:
-		why.Sentence = fmt.Sprintf("%s ask for %d GPUs together, and pods of their sizes can use at most %d of those free: ask for fewer pods, or wait for room",
-			all, c.Need, c.Room)
+		why.Sentence = fmt.Sprintf("%s ask for %d GPUs together, and pods of their sizes can use at most %d of those free%s",
+			all, c.Need, c.Room, why.remedy())
 	case c.Domain != "" && c.Room < c.Need:
-		why.Sentence = fmt.Sprintf("%s ask for %d GPUs in one %s, and pods of their sizes can use at most %d of those free in the best, %s: ask for a wider level, or for fewer pods",
-			all, c.Need, c.Level, c.Room, c.Domain)
+		why.Sentence = fmt.Sprintf("%s ask for %d GPUs in one %s, and pods of their sizes can use at most %d of those free in the best, %s%s",
+			all, c.Need, c.Level, c.Room, c.Domain, why.remedy())
 	default:
-		why.Sentence = fmt.Sprintf("%s has room for each of %s, which must share one: ask for a wider level, or for fewer pods", where, all)
+		*c = Certificate{Kind: NoDomainHoldsEach, Groups: names, Level: c.Level}
+		why.Sentence = fmt.Sprintf("%s has room for each of %s, which must share one%s", where, all, why.remedy())
 	}
 	return why
 }
@@ -307,19 +314,45 @@ func (p *planner) devicesMatter() bool {
 }
 
 func (p *planner) undecided(steps int) Decision {
-	return Decision{Undecided: true, Why: Explanation{
-		Nodes: p.s.Len(),
-		Sentence: fmt.Sprintf("each group of %s would fit by itself; whether they fit together is not decided after %d steps",
-			p.request.Name, steps),
-	}}
+	why := p.together(p.root)
+	after := fmt.Sprintf("after %d steps", steps)
+	if p.devicesMatter() && steps < p.options.Budget {
+		after = "by trying every number of pods on every node, because how single GPUs are cut and shared was tried in one way only"
+	}
+	why.Sentence = fmt.Sprintf("each group of %s would fit by itself; whether they fit together is not decided %s%s",
+		p.request.Name, after, why.remedy())
+	return Decision{Undecided: true, Why: why}
 }
 
 func (p *planner) exhausted() Decision {
 	names := p.groupNames(p.root)
-	return Decision{Why: Explanation{
-		Nodes:       p.s.Len(),
-		Certificate: &Certificate{Kind: Exhausted, Groups: names},
-		Sentence: fmt.Sprintf("each of the groups %s would fit by itself, but not together: every way was tried; ask for fewer pods, or wait for room",
-			strings.Join(names, ", ")),
-	}}
+	why := p.together(p.root)
+	why.Certificate = &Certificate{Kind: Exhausted, Groups: names}
+	why.Sentence = fmt.Sprintf("each of the groups %s would fit by itself, but not together: every way was tried%s",
+		strings.Join(names, ", "), why.remedy())
+	if len(names) == 1 {
+		why.Sentence = fmt.Sprintf("there is no way to place %s that keeps slices whole and uplinks within their bandwidth%s",
+			gangWords(p.s, &p.request.Groups[0]), why.remedy())
+	}
+	return Decision{Why: why}
+}
+
+// together is what is known of groups that do not fit together: of the one that is hardest to
+// place what keeps nodes from it and how much of it would fit, and edits that would help.
+func (p *planner) together(u *unit) Explanation {
+	if p.quick {
+		return Explanation{}
+	}
+	hardest := u
+	for len(hardest.parts) > 0 {
+		hardest = hardest.parts[0]
+	}
+	g := p.gang(p.s, &p.request.Groups[hardest.groups[0]])
+	g.restrict(p.request.Avoid)
+	why := p.count(g)
+	why.Group = g.group.Name
+	g.extremes(&why)
+	why.Misses = g.misses()
+	why.Changes = p.changes(u.groups, 0)
+	return why
 }
