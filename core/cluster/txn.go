@@ -15,10 +15,13 @@ import (
 type Txn struct {
 	now   *Snapshot
 	marks []*Snapshot
+	// generation is the last one given out: it grows through every rollback, so that no two
+	// states have the same.
+	generation uint64
 }
 
 // Begin starts a Txn over s.
-func (s *Snapshot) Begin() *Txn { return &Txn{now: s} }
+func (s *Snapshot) Begin() *Txn { return &Txn{now: s, generation: s.Generation} }
 
 // Snapshot returns the cluster with the changes so far.
 func (t *Txn) Snapshot() *Snapshot { return t.now }
@@ -39,7 +42,7 @@ func (t *Txn) Place(placements ...Placement) error {
 		if err != nil {
 			return err
 		}
-		t.now = t.now.Next(t.now.Generation+1, t.now.Resources, []*Node{next})
+		t.now = t.next([]*Node{next})
 		return nil
 	}
 	changed := t.group(placements)
@@ -51,7 +54,7 @@ func (t *Txn) Place(placements ...Placement) error {
 		}
 		nodes = append(nodes, next)
 	}
-	t.now = t.now.Next(t.now.Generation+1, t.now.Resources, nodes)
+	t.now = t.next(nodes)
 	return nil
 }
 
@@ -78,7 +81,7 @@ func (t *Txn) Evict(placements ...Placement) {
 	for i, pods := range changed {
 		nodes = append(nodes, t.now.At(i).Without(pods...))
 	}
-	t.now = t.now.Next(t.now.Generation+1, t.now.Resources, nodes)
+	t.now = t.next(nodes)
 }
 
 // Checkpoint marks the present state and returns what to give to Rollback.
@@ -91,6 +94,12 @@ func (t *Txn) Checkpoint() int {
 func (t *Txn) Rollback(mark int) {
 	t.now = t.marks[mark]
 	t.marks = t.marks[:mark+1]
+}
+
+// next returns the snapshot in which the given nodes are changed.
+func (t *Txn) next(changed []*Node) *Snapshot {
+	t.generation++
+	return t.now.Next(t.generation, t.now.Resources, changed)
 }
 
 func (t *Txn) group(placements []Placement) map[int][]*Pod {

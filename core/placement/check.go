@@ -43,8 +43,8 @@ func (g *Group) check(s *cluster.Snapshot) error {
 		return fmt.Errorf("at least %d pods asked for, it must be between 0 and the %d wanted", g.MinCount, g.Count)
 	case len(g.Limits) > 0 && slices.Min(slices.Collect(maps.Values(g.Limits))) < 0:
 		return errors.New("a negative limit of pods for a node")
-	case g.Mbps < 0:
-		return fmt.Errorf("a bandwidth of %d Mbit/s asked for, it must not be negative", g.Mbps)
+	case g.Mbps < 0 || g.Mbps > 1<<40:
+		return fmt.Errorf("a bandwidth of %d Mbit/s asked for, it must be between 0 and 2^40", g.Mbps)
 	}
 	if err := checkTopology(s, g.Topology); err != nil {
 		return err
