@@ -86,7 +86,7 @@ func TestJSONShape(t *testing.T) {
 	if c := r.Explanation.Certificate; c.Kind != "noDomainHolds" || c.Room != 5 || c.Need != 6 {
 		t.Errorf("the certificate is %+v", c)
 	}
-	if len(r.Explanation.Misses) != 3 || len(r.Explanation.Changes) != 2 {
+	if len(r.Explanation.Misses) != 3 || len(r.Explanation.Changes) != 3 {
 		t.Errorf("misses %v, changes %v", r.Explanation.Misses, r.Explanation.Changes)
 	}
 	for _, field := range []string{`"maxFeasible"`, `"elapsedMicros"`, `"roomEmpty"`, `"strategy"`} {

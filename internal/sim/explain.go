@@ -3,6 +3,7 @@ package sim
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
 )
@@ -37,7 +38,7 @@ func explain(q *question, d *placement.Decision, asked *asking) *Explanation {
 		e.Misses = append(e.Misses, Miss{Level: m.Level, Domain: m.Domain, Room: m.Room})
 	}
 	for _, c := range why.Changes {
-		e.Changes = append(e.Changes, asked.change(Change{Field: c.Field, To: c.To}, why.Group))
+		e.Changes = append(e.Changes, asked.change(c, why.Group, e.groups))
 	}
 	if d.Feasible {
 		e.Missed = missedPreferences(q, d, asked)
@@ -72,7 +73,8 @@ func (a *asking) part(group string) *part {
 
 // change puts an edit of what the engine was asked into one of the file, which says more pods:
 // those that stay, too. The group in the way is meant where none is named.
-func (a *asking) change(c Change, inTheWay string) Change {
+func (a *asking) change(tried placement.Change, inTheWay string, groups int) Change {
+	c := Change{Group: tried.Group, Field: tried.Field, To: tried.To}
 	group := c.Group
 	if group == "" {
 		group = inTheWay
@@ -81,12 +83,32 @@ func (a *asking) change(c Change, inTheWay string) Change {
 	if p == nil || c.Field != "count" {
 		return c
 	}
+	c.Group = group // a request for some of the groups may look like one of one group
+	if groups == 1 {
+		c.Group = ""
+	}
 	if len(p.lost) > 0 {
 		c.Field = "replaces"
 	} else if n, err := strconv.Atoi(c.To); err == nil {
 		c.To = strconv.Itoa(n + len(p.kept))
 	}
 	return c
+}
+
+// remedies is the engine's part of a refusal's sentence that names edits.
+const remedies = "; it would fit now "
+
+// refusal is the engine's sentence, in which the edits are those of the file.
+func (a *asking) refusal(why *placement.Explanation, groups int) string {
+	text, _, found := strings.Cut(why.Sentence, remedies)
+	if p := a.part(why.Group); !found || p == nil || len(p.kept)+len(p.lost) == 0 {
+		return why.Sentence
+	}
+	var edits []string
+	for _, c := range why.Changes {
+		edits = append(edits, changeText(a.change(c, why.Group, groups)))
+	}
+	return text + remedies + strings.Join(edits, ", or ")
 }
 
 func domainScore(d *placement.DomainScore) *DomainScore {

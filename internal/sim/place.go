@@ -177,6 +177,7 @@ func (r *Result) take(q *question, d *placement.Decision, asked *asking) {
 	r.Feasible, r.Undecided, r.Reason = d.Feasible, d.Undecided, d.Why.Sentence
 	if !d.Feasible {
 		r.MaxFeasible, r.Removed = d.Why.Room, removed(&d.Why)
+		r.Reason = asked.refusal(&d.Why, len(q.Request.Groups))
 		if i := slices.IndexFunc(asked.parts, func(p part) bool { return p.Name == d.Why.Group }); i >= 0 && len(q.Request.Replaces) == 0 {
 			r.MaxFeasible += len(asked.parts[i].kept)
 		}

@@ -44,7 +44,7 @@ func TestTableSays(t *testing.T) {
 		},
 		{
 			"a group that cannot grow", "name: a" + twoRacks + "request: {name: t, groups: [{name: w, count: 9, topology: {required: rack}, previous: {n1: 2}, requests: {nvidia.com/gpu: 1}}]}",
-			[]string{"holds 6 of the 7 more pods of w that are needed", "fits now with count 8"}, nil,
+			[]string{"holds 6 of the 7 more pods of w that are needed", "or with count 8.", "fits now with count 8"}, nil,
 		},
 		{
 			"a group that shrinks", "name: a" + twoRacks + "request: {name: t, groups: [{name: w, count: 2, topology: {required: rack}, previous: {n1: 2, n2: 1}, requests: {nvidia.com/gpu: 1}}]}",
@@ -56,7 +56,7 @@ func TestTableSays(t *testing.T) {
 		},
 		{
 			"two of which one is replaced", "name: a" + twoRacks + lost + "request: {name: t, groups: [{name: w, count: 3, topology: {required: rack}, requests: {nvidia.com/gpu: 4}}], replaces: [t-1, t-2]}",
-			[]string{"fits now replacing only 1 of them"}, []string{"with count"},
+			[]string{", or replacing only 1 of them, ", "fits now replacing only 1 of them"}, []string{"with count", "with 1 pod"},
 		},
 		{
 			"uplinks", "name: a" + twoRacks + "uplinks: [{level: rack, domain: s/a, mbps: 900}, {level: rack, domain: s/b, mbps: 12500}]\nrequest: {name: t, groups: [{name: w, count: 4, bandwidthMbps: 300, " + threeGPUs + "}]}",
@@ -106,6 +106,13 @@ request: {name: t, groups: [{name: v, count: 6, gpuMilli: 250, nodeSelector: {}}
 		{
 			"one of each", "name: a\nnodes: [{name: n, allocatable: {nvidia.com/gpu: 1}}]\nrequest: {name: t, groups: [{name: v, count: 1, minCount: 1, requests: {nvidia.com/gpu: 2}}]}",
 			[]string{"0 of the 1 pod of v that is needed"}, []string{"1 GPUs", "1 pods of"},
+		},
+		{
+			"a change of one group of two", `
+name: a
+nodes: [{name: n, allocatable: {cpu: 8}}, {name: m, allocatable: {cpu: 2}}]
+request: {name: t, groups: [{name: v, count: 4, requests: {cpu: 3}}, {name: w, count: 1, requests: {cpu: 2}}]}`,
+			[]string{"fits now with count 2 of v", "of v, room for 2 in the cluster"}, nil,
 		},
 		{
 			"an expectation", "name: a" + twoRacks + "request: {name: t, groups: [{name: v, count: 1}]}\nexpect: {feasible: false}",

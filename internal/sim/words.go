@@ -117,7 +117,7 @@ func reasonText(reason string) string {
 		"othersTaken":       "with too little CPU, memory or other resources free",
 		"notLocated":        "without a label of the level",
 		"avoided":           "avoided",
-		"insideUnknown":     "that do not tell which GPUs they have",
+		"insideUnknown":     "whose GPUs are not known one by one",
 		"limited":           "where the group has no pods to keep",
 	}[reason]
 	if !ok {
@@ -209,6 +209,12 @@ func proof(e *Explanation) string {
 			are = "is"
 		}
 		return fmt.Sprintf("%s holds %d of the %s of %s that %s needed", where, c.Room, counted(c.Need, more), groups, are)
+	case "noDomainHoldsEach":
+		where := "the cluster"
+		if c.Level != "" {
+			where = "no " + kindOf(c.Level)
+		}
+		return where + " has room for each of " + groups + " by itself"
 	case "tooMuchInAll":
 		return groups + " together ask for more than any domain has free"
 	case "exhausted":
@@ -218,7 +224,11 @@ func proof(e *Explanation) string {
 }
 
 func changeText(c Change) string {
-	text := "with " + c.Field + " " + c.To
+	field := c.Field
+	if field == "bandwidth" {
+		field = "bandwidthMbps"
+	}
+	text := "with " + field + " " + c.To
 	switch {
 	case c.Field == "replaces" && c.Group == "":
 		return "replacing only " + c.To + " of them"
