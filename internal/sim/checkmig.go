@@ -105,8 +105,10 @@ func (c *checker) instances(p path, o *occupied) {
 }
 
 // migModels are the GPUs of which one has any profile that there is.
-var migModels = []string{
-	"A30", "A100", "A800", "H20", "H100", "H200", "H800", "GH200", "B200", "B300", "GB200", "GB300", "RTX-PRO-6000",
+func migModels() []string {
+	return []string{
+		"A30", "A100", "A800", "H20", "H100", "H200", "H800", "GH200", "B200", "B300", "GB200", "GB300", "RTX-PRO-6000",
+	}
 }
 
 // isProfile tells whether a node, or a GPU that no node has, knows the MIG profile.
@@ -119,7 +121,7 @@ func (c *checker) isProfile(name string) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(migModels, func(model string) bool {
+	return slices.ContainsFunc(migModels(), func(model string) bool {
 		g, ok := gpu.GeometryOf(model+"-MIG-"+name, 0)
 		if !ok {
 			return false

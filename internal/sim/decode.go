@@ -219,13 +219,12 @@ func (d decoder) scalar(n *yaml.Node, into reflect.Value, p path) {
 	}
 }
 
-// freeText are the fields of a scenario, and of what it expects, that nobody is shown.
-var freeText = []any{"source", "skip", "reason", "policy", "gates"}
-
 // printable tells whether a text can be shown: one with control characters could make up lines
 // of an answer.
 func (d decoder) printable(text string, p path) bool {
-	if slices.ContainsFunc(p[:min(2, len(p))], func(step any) bool { return slices.Contains(freeText, step) }) {
+	// Notes of a scenario, and of what it expects, that nobody is shown.
+	notes := []any{"source", "skip", "reason", "policy", "gates"}
+	if slices.ContainsFunc(p[:min(2, len(p))], func(step any) bool { return slices.Contains(notes, step) }) {
 		return true
 	}
 	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
