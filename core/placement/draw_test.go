@@ -19,7 +19,8 @@ const (
 )
 
 // cases runs a property on about n drawn cases, more or fewer as -rapid.checks says: its
-// default of 100 is n.
+// default of 100 is n. Under the race detector, which is there for what is shared and not for
+// what is decided, it runs a part of them.
 func cases(t *testing.T, n int, property func(*rapid.T)) {
 	t.Helper()
 	f := flag.Lookup("rapid.checks")
@@ -28,7 +29,7 @@ func cases(t *testing.T, n int, property func(*rapid.T)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Value.Set(strconv.Itoa(max(1, n*checks/100))); err != nil {
+	if err := f.Value.Set(strconv.Itoa(max(1, n*checks/100/slowdown))); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Value.Set(was) }()

@@ -38,6 +38,10 @@ func (p *planner) planSeveral() Decision {
 	if d, proven := p.refuseAlone(least); proven {
 		return d
 	}
+	if p.devicesMatter() {
+		// It cannot be a proof then, and every step of it is dear.
+		budget /= 10
+	}
 	q := p.searchFor(least, 0, budget)
 	switch {
 	case q.best != nil:
