@@ -1,5 +1,7 @@
 package cluster
 
+import "strconv"
+
 import "slices"
 
 // The resources that every cluster has, in the order of their indexes in a Vector.
@@ -97,8 +99,14 @@ func (r *Resources) Index(name string) int {
 	return -1
 }
 
-// Name returns the name at index i.
-func (r *Resources) Name(i int) string { return r.names[i] }
+// Name returns the name at index i. An index that a grown copy of the table handed out has none
+// here.
+func (r *Resources) Name(i int) string {
+	if i < 0 || i >= len(r.names) {
+		return "resource " + strconv.Itoa(i)
+	}
+	return r.names[i]
+}
 
 // Len returns how many resources the table has.
 func (r *Resources) Len() int { return len(r.names) }

@@ -1,6 +1,11 @@
 package cluster
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/reyisjones/gpu-orchestrator/core/gpu"
+)
 
 // Txn tries changes on a snapshot and takes them back. Snapshots share what does not change,
 // so that every state a Txn passes through is a snapshot of its own: going back is going back
@@ -10,10 +15,13 @@ import "fmt"
 type Txn struct {
 	now   *Snapshot
 	marks []*Snapshot
+	// generation is the last one given out: it grows through every rollback, so that no two
+	// states have the same.
+	generation uint64
 }
 
 // Begin starts a Txn over s.
-func (s *Snapshot) Begin() *Txn { return &Txn{now: s} }
+func (s *Snapshot) Begin() *Txn { return &Txn{now: s, generation: s.Generation} }
 
 // Snapshot returns the cluster with the changes so far.
 func (t *Txn) Snapshot() *Snapshot { return t.now }
@@ -34,7 +42,7 @@ func (t *Txn) Place(placements ...Placement) error {
 		if err != nil {
 			return err
 		}
-		t.now = t.now.Next(t.now.Generation+1, t.now.Resources, []*Node{next})
+		t.now = t.next([]*Node{next})
 		return nil
 	}
 	changed := t.group(placements)
@@ -46,7 +54,7 @@ func (t *Txn) Place(placements ...Placement) error {
 		}
 		nodes = append(nodes, next)
 	}
-	t.now = t.now.Next(t.now.Generation+1, t.now.Resources, nodes)
+	t.now = t.next(nodes)
 	return nil
 }
 
@@ -73,7 +81,7 @@ func (t *Txn) Evict(placements ...Placement) {
 	for i, pods := range changed {
 		nodes = append(nodes, t.now.At(i).Without(pods...))
 	}
-	t.now = t.now.Next(t.now.Generation+1, t.now.Resources, nodes)
+	t.now = t.next(nodes)
 }
 
 // Checkpoint marks the present state and returns what to give to Rollback.
@@ -82,10 +90,16 @@ func (t *Txn) Checkpoint() int {
 	return len(t.marks) - 1
 }
 
-// Rollback returns to the state at the checkpoint. Later checkpoints are void then.
+// Rollback returns to the state at the checkpoint, which stays valid. Later ones are void then.
 func (t *Txn) Rollback(mark int) {
 	t.now = t.marks[mark]
-	t.marks = t.marks[:mark]
+	t.marks = t.marks[:mark+1]
+}
+
+// next returns the snapshot in which the given nodes are changed.
+func (t *Txn) next(changed []*Node) *Snapshot {
+	t.generation++
+	return t.now.Next(t.generation, t.now.Resources, changed)
 }
 
 func (t *Txn) group(placements []Placement) map[int][]*Pod {
@@ -110,6 +124,26 @@ func checkGPUs(n *Node, pods []*Pod) error {
 			}
 		} else if busy := p.GPUs &^ n.WholeGPUs(); busy != 0 {
 			return fmt.Errorf("GPU %d is in use", busy.Lowest())
+		}
+		if err := checkInstances(n, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkInstances tells whether the pod's MIG instances are where nothing else is in use.
+func checkInstances(n *Node, p *Pod) error {
+	for k, want := range p.Instances {
+		if !n.PartitionGPUs().Has(want.GPU) || p.GPUs.Has(want.GPU) {
+			return fmt.Errorf("GPU %d takes no MIG instances", want.GPU)
+		}
+		overlaps := func(have gpu.Instance) bool {
+			return have.GPU == want.GPU && have.Start < want.Start+want.Size && want.Start < have.Start+have.Size
+		}
+		taken := func(have gpu.Instance) bool { return have.Used && overlaps(have) }
+		if slices.ContainsFunc(n.Instances, taken) || slices.ContainsFunc(p.Instances[:k], overlaps) {
+			return fmt.Errorf("slice %d of GPU %d is in use", want.Start, want.GPU)
 		}
 	}
 	return nil

@@ -10,21 +10,18 @@ import (
 // pods of the given sizes can use; of larger nodes all free GPUs count as usable.
 const maxKnapsack = 63
 
-// usable returns how many GPUs of d pods of the unit's groups can use at most, and how many
-// they ask for. It is false where they do not all ask for whole GPUs of one resource.
+// usable returns how many GPUs of d pods of the groups can use at most, and how many they ask
+// for. It is false where they do not all ask for whole GPUs of one resource.
 //
 // A node with 7 free GPUs is worth 6 to pods of 3 and of 8: of every node the largest sum of
 // sizes counts that is not above what is free. More than the sum of these cannot be placed,
 // however the groups are mixed; that is a proof that a search cannot give.
-func (q *search) usable(s *cluster.Snapshot, u *unit, d cluster.Domain) (most, want int64, ok bool) {
-	gangs := make([]*gang, len(u.groups))
-	for k, i := range u.groups {
-		g := q.gang(s, i)
+func usable(gangs []*gang, d cluster.Domain) (most, want int64, ok bool) {
+	for _, g := range gangs {
 		need := &g.view.need
-		if !need.whole || need.GPUResource != q.p.request.Groups[u.groups[0]].Pod.GPUResource {
+		if !need.whole || need.GPUResource != gangs[0].view.need.GPUResource {
 			return 0, 0, false
 		}
-		gangs[k] = g
 		want += int64(g.group.Count) * need.GPUs
 	}
 	if len(gangs) > 64 {
@@ -36,7 +33,7 @@ func (q *search) usable(s *cluster.Snapshot, u *unit, d cluster.Domain) (most, w
 		for k, g := range gangs {
 			if g.room.fits[i] > 0 {
 				fit |= 1 << k
-				free = max(free, g.view.need.freeGPUs(s.At(i)))
+				free = max(free, g.view.need.freeGPUs(g.s.At(i)))
 			}
 		}
 		if fit == 0 {

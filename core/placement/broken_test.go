@@ -122,10 +122,7 @@ func TestPropertiesFindMistakes(t *testing.T) {
 	for name, broken := range brokenPlanners() {
 		t.Run(name, func(t *testing.T) {
 			found := false
-			cases(t, 3000, func(t *rapid.T) {
-				if found {
-					return
-				}
+			until(t, 1000, &found, func(t *rapid.T) {
 				s := k.world(t)
 				r := k.request(t, s)
 				if chance(t, 4, "limited") {

@@ -61,7 +61,11 @@ func smallest(g *Group) int {
 func (b *brute) largest() (size int, known bool) {
 	g := &b.r.Groups[0]
 	for size := g.Count; size >= minimum(g); size-- {
-		if size < g.Count && len(g.Slices) > 0 && size%g.Slices[0].Size > 0 {
+		total := size
+		if g.KeptInSlices {
+			total += len(g.Kept)
+		}
+		if size < g.Count && len(g.Slices) > 0 && total%g.Slices[0].Size > 0 {
 			continue
 		}
 		if found, known := b.fits([]int{size}); found || !known {
@@ -184,13 +188,23 @@ func (b *brute) holdsPods(n *cluster.Node, on []int) bool {
 			pods = append(pods, &g.Pod)
 		}
 	}
-	return l.packs(pods)
+	holds := l.packs(pods)
+	if l.tries > packTries {
+		b.steps = bruteSteps // Not known, so that nothing is.
+	}
+	return holds
 }
+
+// packTries bounds what is tried for one node.
+const packTries = 50000
 
 // packs tries every way to give the pods their GPUs.
 func (l *ledger) packs(pods []*Shape) bool {
 	if len(pods) == 0 {
 		return true
+	}
+	if l.tries++; l.tries > packTries {
+		return false
 	}
 	q, rest := pods[0], pods[1:]
 	switch {
@@ -198,6 +212,8 @@ func (l *ledger) packs(pods []*Shape) bool {
 		return l.packsInstances(q.MIG, rest)
 	case q.Milli > 0 && q.GPUs == 0:
 		return l.packsShare(q, rest)
+	case q.Include != 0 && l.node.Board == nil:
+		return false // Nobody knows whether the node has them.
 	case q.GPUResourceName == "nvidia.com/gpu" && q.GPUs > 0 && l.node.Board != nil:
 		return l.packsWhole(q, int(q.GPUs), 0, rest)
 	}
@@ -262,6 +278,9 @@ func (l *ledger) packsShare(q *Shape, rest []*Shape) bool {
 func (l *ledger) packsInstances(want []string, rest []*Shape) bool {
 	if len(want) == 0 {
 		return l.packs(rest)
+	}
+	if l.tries++; l.tries > packTries {
+		return false
 	}
 	p := migTable()[want[0]]
 	for i := range l.dead {

@@ -3,6 +3,7 @@ package placement
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
@@ -40,8 +41,10 @@ func (g *Group) check(s *cluster.Snapshot) error {
 		return fmt.Errorf("%d pods asked for, at most %d can be", g.Count, maxCount)
 	case g.MinCount < 0 || g.MinCount > g.Count:
 		return fmt.Errorf("at least %d pods asked for, it must be between 0 and the %d wanted", g.MinCount, g.Count)
-	case g.Mbps < 0:
-		return fmt.Errorf("a bandwidth of %d Mbit/s asked for, it must not be negative", g.Mbps)
+	case len(g.Limits) > 0 && slices.Min(slices.Collect(maps.Values(g.Limits))) < 0:
+		return errors.New("a negative limit of pods for a node")
+	case g.Mbps < 0 || g.Mbps > 1<<40:
+		return fmt.Errorf("a bandwidth of %d Mbit/s asked for, it must be between 0 and 2^40", g.Mbps)
 	}
 	if err := checkTopology(s, g.Topology); err != nil {
 		return err
@@ -95,6 +98,8 @@ func (q *Shape) check() error {
 		return fmt.Errorf("%d/1000 of a GPU asked for, it must be between 0 and %d", q.Milli, cluster.Full)
 	case len(q.MIG) > 64:
 		return fmt.Errorf("%d MIG instances asked for, at most 64 can be", len(q.MIG))
+	case len(q.MIG) > 0 && (q.GPUs > 0 || q.Milli > 0):
+		return errors.New("MIG instances and GPUs asked for by one pod, it can have either")
 	}
 	return nil
 }

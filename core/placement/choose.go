@@ -47,7 +47,7 @@ func (g *gang) chooseByLinks(bound cluster.Domain) (choice, bool) {
 	}
 	var found choice
 	ok := false
-	for level := widest; level < len(g.s.Levels); level++ {
+	for level := len(g.s.Levels) - 1; level >= widest; level-- {
 		if c, fits := g.best(bound, level, g.group.least()); fits && (!ok || c.size > found.size) {
 			found, ok = c, true
 		}

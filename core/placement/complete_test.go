@@ -89,7 +89,7 @@ func kindsOf(r *Request) []string {
 func TestOneGroupIsExact(t *testing.T) {
 	o, count := Options{Strategies: registry(t)}, tally{}
 	k := newKit(t, 7, 1, 7)
-	cases(t, 20000, func(t *rapid.T) {
+	cases(t, 10000, func(t *rapid.T) {
 		k.devices = rapid.Bool().Draw(t, "devices")
 		s := k.world(t)
 		r := k.request(t, s)
@@ -106,7 +106,7 @@ func TestOneGroupIsExact(t *testing.T) {
 func TestSeveralGroupsAreExact(t *testing.T) {
 	o, count := Options{Strategies: registry(t)}, tally{}
 	k := newKit(t, 8, 3, 8)
-	cases(t, 20000, func(t *rapid.T) {
+	cases(t, 6000, func(t *rapid.T) {
 		s := k.world(t)
 		r := k.request(t, s)
 		if chance(t, 6, "limited") {
@@ -126,7 +126,7 @@ func TestSeveralGroupsWithDevicesAreSound(t *testing.T) {
 	o, count := Options{Strategies: registry(t)}, tally{}
 	k := newKit(t, 6, 3, 7)
 	k.devices = true
-	cases(t, 10000, func(t *rapid.T) {
+	cases(t, 4000, func(t *rapid.T) {
 		s := k.world(t)
 		r := k.request(t, s)
 		if problem := judged(s, r, Plan, o, count); problem != "" {

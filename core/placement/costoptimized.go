@@ -16,7 +16,7 @@ func (CostOptimized) Name() string { return "costOptimized" }
 func (s CostOptimized) Score(c *Candidate) float64 {
 	score := float64(c.FreeGPUs)
 	if s.Prefers(c.Node) {
-		score += 1 << 32
+		score += 1 << 16
 	}
 	return score
 }

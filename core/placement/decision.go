@@ -147,6 +147,11 @@ type Explanation struct {
 	// Largest the largest number of GPUs a node of the right kind has at all.
 	MostFree, Largest         int64
 	MostFreeNode, LargestNode string
+	// Suitable is how many nodes are of the right kind, whatever runs there.
+	Suitable int
+	// LinksBind is true if nodes have the room and it is their uplinks that do not carry the
+	// bandwidth asked for.
+	LinksBind bool
 	// Never is true if the request would not fit even if nothing ran: it must change, or the
 	// cluster must.
 	Never bool
@@ -180,6 +185,8 @@ type CertificateKind string
 
 // The arguments.
 const (
+	// NoDomainHoldsEach: no domain of the level has room for each of the groups by itself.
+	NoDomainHoldsEach CertificateKind = "noDomainHoldsEach"
 	// NoDomainHolds: the domain with the most room of the level has too little.
 	NoDomainHolds CertificateKind = "noDomainHolds"
 	// TooMuchInAll: the groups together ask for more of one resource than any domain has free.
@@ -200,7 +207,11 @@ type Miss struct {
 
 // Change is an edit of a request that the engine tried and found to be met now.
 type Change struct {
-	// Field is what to change, in the words of the API; To the value that works.
+	// Group is the group to change, "" where there is one only; of a set its groups, joined by
+	// "+".
+	Group string
+	// Field is what to change: topology.required, sets.required, slices, bandwidth, count or
+	// gpus; To is the value that works.
 	Field, To string
 }
 

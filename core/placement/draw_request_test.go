@@ -78,7 +78,7 @@ func drawSlices(t *rapid.T, g *Group) []Slice {
 	return []Slice{first, inner}
 }
 
-// limits draws caps by node for one of the groups.
+// drawLimits draws caps by node for one of the groups.
 func drawLimits(t *rapid.T, s *cluster.Snapshot, g *Group) {
 	g.Limits = map[string]int{}
 	for _, n := range s.Nodes() {
@@ -88,7 +88,7 @@ func drawLimits(t *rapid.T, s *cluster.Snapshot, g *Group) {
 	}
 }
 
-// keep draws members that stay: on nodes of one domain of the required level, as they were
+// drawKept draws members that stay: on nodes of one domain of the required level, as they were
 // placed by the same rule.
 func drawKept(t *rapid.T, s *cluster.Snapshot, g *Group, most int) {
 	var home *cluster.Node

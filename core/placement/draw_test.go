@@ -19,7 +19,8 @@ const (
 )
 
 // cases runs a property on about n drawn cases, more or fewer as -rapid.checks says: its
-// default of 100 is n.
+// default of 100 is n. Under the race detector, which is there for what is shared and not for
+// what is decided, it runs a part of them.
 func cases(t *testing.T, n int, property func(*rapid.T)) {
 	t.Helper()
 	f := flag.Lookup("rapid.checks")
@@ -28,11 +29,24 @@ func cases(t *testing.T, n int, property func(*rapid.T)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Value.Set(strconv.Itoa(max(1, n*checks/100))); err != nil {
+	if err := f.Value.Set(strconv.Itoa(max(1, n*checks/100/slowdown))); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Value.Set(was) }()
 	rapid.Check(t, property)
+}
+
+// until runs a property on about n cases at a time until it has found what it looks for, and
+// gives up after thirty times: a rare mistake is missed now and then by a fixed number of draws.
+func until(t *testing.T, n int, found *bool, property func(*rapid.T)) {
+	t.Helper()
+	for round := 0; round < 30 && !*found; round++ {
+		cases(t, n, func(t *rapid.T) {
+			if !*found {
+				property(t)
+			}
+		})
+	}
 }
 
 // chance is true once in so many draws, roughly: rapid likes small numbers.
@@ -50,7 +64,7 @@ func oneOf[T any](t *rapid.T, what string, of ...T) T { return rapid.SampledFrom
 type kit struct {
 	boards   []*gpu.Board // one for each number of GPUs
 	geometry *gpu.Geometry
-	// most bounds the draws.
+	// nodes, groups and pods bound the draws.
 	nodes, groups, pods int
 	// devices draws what is inside nodes, and requests for it.
 	devices bool

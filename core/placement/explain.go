@@ -1,10 +1,6 @@
 package placement
 
-import (
-	"fmt"
-
-	"github.com/reyisjones/gpu-orchestrator/core/cluster"
-)
+import "github.com/reyisjones/gpu-orchestrator/core/cluster"
 
 // refuse explains why there is no room for the group. It walks the nodes and domains a second
 // time, which only a refusal pays for.
@@ -19,26 +15,49 @@ func (p *planner) refuse(g *gang) Explanation {
 		if !g.holdsKept(d) {
 			continue
 		}
-		if room := int(g.whole(d, g.layer(d))); room > why.Room || why.Best == "" {
+		if room := g.mostIn(d); room > why.Room || why.Best == "" {
 			why.Room, why.Best = room, g.s.DomainName(d)
 		}
-		why.RoomEmpty = max(why.RoomEmpty, int(empty.whole(d, g.layer(d))))
+		why.RoomEmpty = max(why.RoomEmpty, empty.mostIn(d))
 	}
 	why.Misses = g.misses()
-	why.Never = why.RoomEmpty < g.group.least()
+	why.Never = why.RoomEmpty < g.group.leastWhole()
+	if g.links != nil {
+		free := *g
+		free.links = nil
+		for _, d := range g.candidates(g.s.Whole(), level) {
+			why.LinksBind = why.LinksBind || g.holdsKept(d) && free.mostIn(d) >= g.group.leastWhole()
+		}
+	}
 	why.Certificate = &Certificate{
 		Kind:   NoDomainHolds,
 		Groups: []string{g.group.Name},
 		Domain: why.Best,
 		Room:   why.Room,
-		Need:   g.group.least(),
+		Need:   g.group.leastWhole(),
 	}
 	if level >= 0 {
 		why.Certificate.Level = g.s.Levels[level].Name
 	}
-	why.Changes = p.changes(g)
+	why.Changes = p.changes([]int{p.indexOf(g.group.Name)}, why.Room)
 	why.Sentence = g.refusal(&why)
 	return why
+}
+
+// mostIn returns how many pods d takes: in whole slices, or in the size that is wanted, of which
+// the last slice may be short.
+func (g *gang) mostIn(d cluster.Domain) int {
+	whole := min(g.whole(d, g.layer(d)), maxCount)
+	most := max(g.sizeIn(d), int(roundDown(whole, g.group.step())))
+	for level := d.Level + 1; g.links != nil && level < len(g.s.Levels); level++ {
+		// Inside one domain of d the group loads no uplink of it.
+		first, end := g.s.Within(level, d)
+		for _, c := range g.s.Domains(level)[first:end] {
+			whole = min(g.whole(c, g.layer(c)), maxCount)
+			most = max(most, g.sizeIn(c), int(roundDown(whole, g.group.step())))
+		}
+	}
+	return most
 }
 
 // count tells what keeps nodes out, over the nodes as they are now.
@@ -48,10 +67,7 @@ func (p *planner) count(g *gang) Explanation {
 	for _, name := range p.request.Avoid {
 		avoided[g.s.IndexOf(name)] = true
 	}
-	levels := sliceLevels(g.group)
-	if t := g.group.Topology.Required; t >= 0 {
-		levels = append(levels, t)
-	}
+	levels := g.insisted()
 	for i, reason := range g.view.reasons {
 		if reason == Fits {
 			reason = g.keptFrom(i, levels)
@@ -86,6 +102,7 @@ func (g *gang) extremes(why *Explanation) {
 		if q.suits(n.Machine) != Fits {
 			continue
 		}
+		why.Suitable++
 		if all := n.Allocatable.At(q.GPUResource); all > why.Largest {
 			why.Largest, why.LargestNode = all, n.Name
 		}
@@ -139,77 +156,6 @@ func (g *gang) misses() []Miss {
 		misses = append(misses, best)
 	}
 	return misses
-}
-
-// changes tries edits of the group, the smallest first, and returns those that would be met
-// now.
-func (p *planner) changes(g *gang) []Change {
-	var found []Change
-	works := func(edit func(*Group)) bool {
-		edited := *g.group
-		edit(&edited)
-		if edited.Count < 1 || edited.check(g.s) != nil {
-			return false
-		}
-		trial := p.gang(g.s, &edited)
-		trial.work = &scratch{}
-		trial.restrict(p.request.Avoid)
-		_, _, ok := trial.place(g.s.Whole())
-		return ok
-	}
-	for level := g.group.Topology.Required - 1; level >= AnyLevel; level-- {
-		if works(func(e *Group) { e.Topology.Required = level }) {
-			found = append(found, Change{Field: "topology.required", To: levelName(g.s, level)})
-			break
-		}
-	}
-	if len(g.group.Slices) > 0 && works(func(e *Group) { e.Slices = nil }) {
-		found = append(found, Change{Field: "slices", To: "none"})
-	}
-	if room := p.roomFor(g); room > 0 && room < g.group.least() &&
-		works(func(e *Group) { e.Count, e.MinCount = room, 0 }) {
-		found = append(found, Change{Field: "count", To: fmt.Sprint(room)})
-	}
-	if fewer := p.fewerGPUs(g); fewer > 0 && works(func(e *Group) { setGPUs(e, fewer) }) {
-		found = append(found, Change{Field: "gpus", To: fmt.Sprint(fewer)})
-	}
-	return found
-}
-
-// roomFor returns the largest number of pods that one domain of the required level takes.
-func (p *planner) roomFor(g *gang) int {
-	most := 0
-	for _, d := range g.candidates(g.s.Whole(), g.group.Topology.Required) {
-		if g.holdsKept(d) {
-			most = max(most, int(min(g.whole(d, g.layer(d)), maxCount)))
-		}
-	}
-	return most
-}
-
-// fewerGPUs returns the number of GPUs for which a node has room, if a pod asks for more.
-func (p *planner) fewerGPUs(g *gang) int64 {
-	var why Explanation
-	g.extremes(&why)
-	if g.group.Pod.GPUs > 1 && why.MostFree < g.group.Pod.GPUs {
-		return why.MostFree
-	}
-	return 0
-}
-
-func setGPUs(group *Group, gpus int64) {
-	group.Pod.GPUs = gpus
-	group.Pod.Resources = group.Pod.Resources.Clone()
-	if i := group.Pod.GPUResource; i >= 0 && i < len(group.Pod.Resources) {
-		group.Pod.Resources[i] = gpus
-	}
-}
-
-func levelName(s *cluster.Snapshot, level int) string {
-	if level < 0 {
-		return "none"
-	}
-	return s.Levels[level].Name
 }
 
 // explainPlan adds to a plan what it was chosen for and what came next.
@@ -292,4 +238,11 @@ func (p *planner) scoreOf(g *gang, i int) *NodeScore {
 		s.Terms = terms.Terms(&c)
 	}
 	return s
+}
+
+func levelName(s *cluster.Snapshot, level int) string {
+	if level < 0 {
+		return "none"
+	}
+	return s.Levels[level].Name
 }

@@ -21,6 +21,8 @@ func (q *need) filterKind(m *cluster.Machine) Reason {
 	switch {
 	case m.FitsEmpty(q.Resources, 1) < 1:
 		return NodeTooSmall
+	case q.Include&^m.EmptyGPUs() != 0:
+		return GPUsBroken
 	case q.whole && m.Board != nil && int64(m.EmptyGPUs().Count()) < q.GPUs:
 		return GPUsBroken
 	}
@@ -48,12 +50,14 @@ func (q *need) suits(m *cluster.Machine) Reason {
 		return WrongArchitecture
 	case q.GPU.MemoryMiB > q.memoryMiB(m):
 		return MemoryTooSmall
-	case q.Milli > 0 && q.GPUs > 0 && (m.GPU.Replicas < 1 || cluster.Full/m.GPU.Replicas < q.Milli):
+	case q.Milli > 0 && q.GPUs > 0 && replicaMilli(m) < q.Milli:
 		return ShareTooSmall
 	case q.Milli > 0 && q.GPUs == 0:
 		return q.offersShares(m)
 	case len(q.MIG) > 0 && !q.partitions(m):
 		return NoMIG
+	case q.Include != 0 && m.Board == nil:
+		return InsideUnknown
 	}
 	return Fits
 }

@@ -58,14 +58,6 @@ func (g *gang) layer(d cluster.Domain) int {
 	return len(g.group.Slices)
 }
 
-// capacity returns how many pods fit in d, whatever their slices.
-func (g *gang) capacity(d cluster.Domain) int64 {
-	if g.links != nil {
-		return g.behindLinks(d)
-	}
-	return g.fitsIn(d)
-}
-
 // fitsIn returns how many pods fit on the nodes of d, which is a domain or the nodes outside
 // all domains of its level.
 func (g *gang) fitsIn(d cluster.Domain) int64 {
@@ -79,15 +71,24 @@ func (g *gang) fitsIn(d cluster.Domain) int64 {
 	return total
 }
 
-// behindLinks is capacity where pods in different domains inside d talk through the uplinks of
-// those domains: each of them takes no more pods than its uplink has bandwidth for.
+// behindLinks is whole where pods in different domains inside d talk through the uplinks of
+// those domains: each of them takes no more pods than its uplink has bandwidth for, and still
+// whole slices.
 func (g *gang) behindLinks(d cluster.Domain) int64 {
 	if d.Level == len(g.s.Levels)-1 {
 		return g.fitsIn(d)
 	}
+	layer := g.layer(d)
 	total := int64(0)
 	g.eachChild(d, d.Level+1, func(c cluster.Domain) {
-		total += min(g.capacity(c), g.linkCap(c))
+		room := min(g.behindLinks(c), g.linkCap(c))
+		if layer < len(g.group.Slices) {
+			if g.group.Slices[layer].Level == c.Level && g.s.DomainOf(c.Level, c.First) < 0 {
+				return // Nodes outside the slices' level.
+			}
+			room = roundDown(room, g.group.Slices[layer].Size)
+		}
+		total += room
 	})
 	return total
 }
@@ -125,8 +126,11 @@ func (g *gang) eachChild(d cluster.Domain, level int, visit func(cluster.Domain)
 
 // whole returns how many pods fit in d in whole slices of every layer from the given one on.
 func (g *gang) whole(d cluster.Domain, layer int) int64 {
-	if layer == len(g.group.Slices) {
-		return g.capacity(d)
+	switch {
+	case g.links != nil:
+		return g.behindLinks(d)
+	case layer == len(g.group.Slices):
+		return g.fitsIn(d)
 	}
 	s := g.group.Slices[layer]
 	first, end := g.s.Within(s.Level, d)
@@ -197,7 +201,8 @@ func (g *gang) holdsKept(d cluster.Domain) bool {
 		return true
 	}
 	for _, name := range g.group.Kept {
-		if !d.Holds(g.s.IndexOf(name)) {
+		// Of a node that is gone nobody knows where it was.
+		if i := g.s.IndexOf(name); i >= 0 && !d.Holds(i) {
 			return false
 		}
 	}
@@ -218,12 +223,7 @@ func roundDown[T int | int64](n T, step int) T { return n - n%T(step) }
 // a copy.
 func (g *gang) restrict(avoid []string) bool {
 	group := g.group
-	levels := make([]int, 0, 4)
-	for _, l := range append(append(levels, group.Topology.Required), sliceLevels(group)...) {
-		if l >= 0 && g.levelTotal(l) != g.room.total {
-			levels = append(levels, l)
-		}
-	}
+	levels := slices.DeleteFunc(g.insisted(), func(l int) bool { return g.levelTotal(l) == g.room.total })
 	if len(levels) == 0 && len(avoid) == 0 && group.Limits == nil {
 		return false
 	}
@@ -237,8 +237,8 @@ func (g *gang) restrict(avoid []string) bool {
 	}
 	if group.Limits != nil {
 		for i := range own.fits {
-			if limit := int32(group.Limits[g.s.At(i).Name]); own.fits[i] > limit {
-				own.set(g.s, i, limit)
+			if limit := group.Limits[g.s.At(i).Name]; int(own.fits[i]) > limit {
+				own.set(g.s, i, int32(limit))
 			}
 		}
 	}
@@ -250,13 +250,14 @@ func (g *gang) restrict(avoid []string) bool {
 	return true
 }
 
-func sliceLevels(group *Group) []int {
-	if len(group.Slices) == 0 {
-		return nil
+// insisted returns the levels of which every node of the group must be in a domain.
+func (g *gang) insisted() []int {
+	var levels []int
+	if l := g.group.Topology.Required; l >= 0 {
+		levels = append(levels, l)
 	}
-	levels := make([]int, len(group.Slices))
-	for i, s := range group.Slices {
-		levels[i] = s.Level
+	for _, s := range g.group.Slices {
+		levels = append(levels, s.Level)
 	}
 	return levels
 }

@@ -37,6 +37,8 @@ type ledger struct {
 	milli       []int
 	slices      [][8]bool
 	compute     []int
+	// tries counts what packs tried.
+	tries int
 }
 
 func newLedger(n *cluster.Node) *ledger {

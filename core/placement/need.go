@@ -89,7 +89,7 @@ func (q *need) offered(n *cluster.Machine, o *shareResource) (ok bool, unit int)
 	}
 	switch o.kind {
 	case replica:
-		unit = cluster.Full / max(1, n.GPU.Replicas)
+		unit = replicaMilli(n)
 	case hamiCores:
 		unit = cluster.Full
 	case migInstance:
@@ -103,6 +103,15 @@ func (q *need) offered(n *cluster.Machine, o *shareResource) (ok bool, unit int)
 		unit = n.Geometry.Milli(p)
 	}
 	return unit >= q.Milli, unit
+}
+
+// replicaMilli returns the share of a GPU that one replica is. Of a node that does not tell how
+// many there are nothing is known: the least there can be.
+func replicaMilli(n *cluster.Machine) int {
+	if n.GPU.Replicas < 1 {
+		return 1
+	}
+	return cluster.Full / n.GPU.Replicas
 }
 
 // use returns what one pod takes for the share.
@@ -204,16 +213,12 @@ func (q *need) offersShares(m *cluster.Machine) Reason {
 
 // fitsEmpty returns how many pods the machine would take if nothing ran and all of it worked.
 func (q *need) fitsEmpty(m *cluster.Machine) int32 {
-	if reason := q.suits(m); reason != Fits {
-		return 0
-	}
-	empty := cluster.Node{Machine: m}
 	if m.Broken != 0 {
 		mended := *m
 		mended.Broken = 0
-		empty.Machine = &mended
+		m = &mended
 	}
-	n, _ := q.fits(&empty, Fits)
+	n, _ := q.fits(&cluster.Node{Machine: m}, q.suits(m))
 	return n
 }
 

@@ -24,6 +24,9 @@ func (q *search) places(s *cluster.Snapshot, t task, last bool, try func(choice,
 		return
 	}
 	narrowest := max(g.group.Topology.Preferred, widest)
+	if g.links != nil {
+		narrowest = len(s.Levels) - 1 // As in chooseByLinks.
+	}
 	for level := narrowest; level >= widest; level-- {
 		found := g.ranked(t.bound, level, g.group.Count)
 		g.judgeIfAlone(found)
@@ -47,6 +50,9 @@ func (g *gang) judgeIfAlone(found []choice) {
 func (g *gang) tryIn(c choice, width int, try func(choice, []take) bool) bool {
 	takes := g.split(nil, c.Domain, int64(c.size))
 	g.order(takes)
+	if !g.linksCarry(takes, c.size) {
+		return true
+	}
 	if !try(c, takes) {
 		return false
 	}
@@ -75,11 +81,13 @@ func (g *gang) tryIn(c choice, width int, try func(choice, []take) bool) bool {
 // everyPlace tries every way to place the group.
 func (q *search) everyPlace(g *gang, bound cluster.Domain, widest int, last bool, try func(choice, []take) bool) {
 	for _, d := range g.candidates(bound, widest) {
-		if !g.holdsKept(d) || !g.holds(d, g.layer(d), int64(g.group.Count)) {
+		free := *g
+		free.links = nil
+		if !g.holdsKept(d) || !free.holds(d, g.layer(d), int64(g.group.Count)) {
 			continue
 		}
 		c := choice{Domain: d, size: g.group.Count}
-		if last {
+		if last && g.links == nil {
 			takes := g.split(nil, d, int64(c.size))
 			g.order(takes)
 			if !try(c, takes) {
@@ -107,7 +115,7 @@ type everyWay struct {
 // returns false to end the search.
 func (e *everyWay) visit(i, left int) bool {
 	if left == 0 {
-		if !e.g.slicesWhole(e.takes) {
+		if !e.g.slicesWhole(e.takes) || !e.g.linksCarry(e.takes, e.choice.size) {
 			return true
 		}
 		own := slices.Clone(e.takes)
@@ -169,6 +177,34 @@ func (g *gang) slicesWhole(takes []take) bool {
 	return true
 }
 
+// linksCarry tells whether the takes are of all pods of a gang of that size, and the uplink of
+// every domain that holds some of them, but not all, has the bandwidth for those. Only gangs with
+// slices and bandwidth can fail: what a domain takes of them is an estimate.
+func (g *gang) linksCarry(takes []take, size int) bool {
+	if g.links == nil {
+		return true
+	}
+	total := 0
+	for _, t := range takes {
+		total += t.count
+	}
+	if total != size {
+		return false
+	}
+	for level := range g.links {
+		inside := map[int]int64{}
+		for _, t := range takes {
+			inside[g.s.DomainOf(level, t.node)] += int64(t.count)
+		}
+		for d, pods := range inside {
+			if d >= 0 && pods < int64(total) && g.links[level][d] >= 0 && pods > g.links[level][d]/g.group.Mbps {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // alike tells whether nothing that the request asks for sets two nodes apart.
 func (p *planner) alike(s *cluster.Snapshot, i, j int) bool {
 	a, b := s.At(i), s.At(j)
@@ -195,7 +231,7 @@ func (p *planner) alike(s *cluster.Snapshot, i, j int) bool {
 			return false
 		}
 		if slices.Contains(p.request.Groups[k].Kept, a.Name) || slices.Contains(p.request.Groups[k].Kept, b.Name) ||
-			p.request.Groups[k].Limits != nil {
+			p.request.Groups[k].Limits != nil || p.request.Groups[k].Mbps > 0 {
 			return false
 		}
 	}

@@ -49,6 +49,8 @@ type planner struct {
 	seeded   bool
 	scoring  *Scoring
 	cache    *Cache
+	// quick asks for no explanation: only whether there is a plan matters.
+	quick bool
 	// root is the tree of what is placed together, largest the most of each resource that any
 	// node has: of requests with several groups.
 	root    *unit
@@ -94,11 +96,42 @@ func (p *planner) planOne(group *Group) Decision {
 		return p.decide(g, g.choiceOf(i), p.cache.work.takes)
 	}
 	g.restrict(p.request.Avoid)
+	if i := g.bestNodeIn(p.s.Whole()); i >= 0 {
+		p.cache.work.takes = append(p.cache.work.takes[:0], take{node: i, count: 1})
+		return p.decide(g, g.choiceOf(i), p.cache.work.takes)
+	}
 	c, takes, ok := g.place(p.s.Whole())
+	if !ok && g.links != nil && len(group.Slices) > 0 {
+		return p.planBySize()
+	}
+	if !ok && p.quick {
+		return Decision{}
+	}
 	if !ok {
 		return Decision{Why: p.refuse(g)}
 	}
 	return p.decide(g, c, takes)
+}
+
+// planBySize places a group whose slices uplinks cut in ways that sums do not tell: only a
+// search is exact, and it is made for one size after the other.
+func (p *planner) planBySize() Decision {
+	group := &p.request.Groups[0]
+	var refused Decision
+	for size := group.Count; size >= group.leastWhole(); size-- {
+		if size < group.Count && size%group.step() != 0 {
+			continue
+		}
+		fixed, own := *p.request, *p
+		fixed.Groups = []Group{*group}
+		fixed.Groups[0].Count, fixed.Groups[0].MinCount = size, 0
+		own.request = &fixed
+		if refused = own.planSeveral(); refused.Feasible {
+			refused.Why.Sentence = describe(&refused, p.request)
+			return refused
+		}
+	}
+	return refused
 }
 
 // gang prepares a group for being planned over s.
@@ -127,11 +160,14 @@ func (p *planner) gang(s *cluster.Snapshot, group *Group) *gang {
 func (p *planner) single(g *gang) (int, bool) {
 	group := g.group
 	picker, picks := p.strategy.(Picker)
+	picks = picks && len(group.Pod.Likes) == 0
 	if group.Count != 1 || p.seeded && !picks || len(p.request.Avoid) > 0 || group.Limits != nil || len(group.Kept) > 0 {
 		return 0, false
 	}
-	if t := group.Topology.Required; t >= 0 && g.levelTotal(t) != g.room.total {
-		return 0, false
+	for _, t := range [2]int{group.Topology.Required, group.Topology.Preferred} {
+		if t >= 0 && g.levelTotal(t) != g.room.total {
+			return 0, false
+		}
 	}
 	for _, s := range group.Slices {
 		if g.levelTotal(s.Level) != g.room.total {
@@ -164,6 +200,36 @@ func (g *gang) choiceOf(i int) choice {
 	return choice{Domain: g.s.Whole(), size: 1}
 }
 
+// bestNodeIn returns the node for a group of a single pod that the ranking cannot tell, by the
+// same rule: of the nodes in a domain of the preferred level, or else of all, the one the
+// strategy likes best. It is -1 for other groups, and where no node is left.
+func (g *gang) bestNodeIn(d cluster.Domain) int {
+	if g.group.Count != 1 || g.group.KeptInSlices && len(g.group.Kept) > 0 {
+		return -1
+	}
+	best, top, preferred := -1, 0.0, false
+	for i := d.First; i < d.End; i++ {
+		if g.room.fits[i] == 0 || !g.joins(i, g.group.Topology.Required) {
+			continue
+		}
+		near := g.joins(i, g.group.Topology.Preferred)
+		if s := g.score(i, 0); best < 0 || near && !preferred || near == preferred && s > top {
+			best, top, preferred = i, s, near
+		}
+	}
+	return best
+}
+
+// joins tells whether the node at position i is in a domain of the level, with all members
+// that stay.
+func (g *gang) joins(i, level int) bool {
+	if level < 0 {
+		return true
+	}
+	d := g.s.DomainOf(level, i)
+	return d >= 0 && g.holdsKept(g.s.Domains(level)[d])
+}
+
 // place chooses a domain inside bound and the nodes in it.
 func (g *gang) place(bound cluster.Domain) (choice, []take, bool) {
 	if g.group.KeptInSlices && len(g.group.Kept) > 0 && len(g.group.Slices) > 0 {
@@ -175,7 +241,7 @@ func (g *gang) place(bound cluster.Domain) (choice, []take, bool) {
 	}
 	g.work.takes = g.split(g.work.takes[:0], c.Domain, int64(c.size))
 	g.order(g.work.takes)
-	return c, g.work.takes, true
+	return c, g.work.takes, g.linksCarry(g.work.takes, c.size)
 }
 
 // decide turns a placement of the request's only group into a Decision.

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"math"
+	"reflect"
 	"slices"
 
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
@@ -21,12 +22,25 @@ type ranking struct {
 	c      Candidate
 }
 
+// maxRankings bounds what is remembered of one shape; the oldest goes first.
+const maxRankings = 8
+
+// sameStrategy tells whether two strategies are the same value, and not only of the same name.
+// One that cannot be compared is never the same, and never remembered.
+func sameStrategy(a, b Strategy) bool {
+	t := reflect.TypeOf(a)
+	return t == reflect.TypeOf(b) && t.Comparable() && a == b
+}
+
 // ranking returns the view's nodes ordered by the strategy, up to date.
 func (v *view) ranking(strategy Strategy, scoring *Scoring) *ranking {
 	for _, r := range v.rankings {
-		if r.scoring == scoring && r.strategy.Name() == strategy.Name() {
+		if r.scoring == scoring && sameStrategy(r.strategy, strategy) {
 			return r
 		}
+	}
+	if len(v.rankings) == maxRankings {
+		v.rankings = slices.Delete(v.rankings, 0, 1)
 	}
 	r := &ranking{strategy: strategy, scoring: scoring, size: 1}
 	n := len(v.fits)
@@ -77,8 +91,9 @@ func (r *ranking) better(a, b int32) int32 {
 // best returns the position of the best node that fits, -1 if none does.
 func (r *ranking) best() int { return int(r.winner[1]) }
 
-// likeScale puts preferred node affinity above every strategy's score.
-const likeScale = 1 << 40
+// likeScale puts preferred node affinity above every strategy's score, which stays far below
+// it, and leaves the score enough digits to tell nodes apart that are liked equally.
+const likeScale = 1 << 20
 
 // scoreNode fills in what the candidate's node has left and asks the strategy.
 func scoreNode(strategy Strategy, q *need, c *Candidate) float64 {

@@ -21,6 +21,7 @@ const (
 	NoShares
 	ShareTooSmall
 	NoMIG
+	InsideUnknown
 	NodeTooSmall
 	GPUsBroken
 	GPUsTaken
@@ -37,6 +38,7 @@ func (r Reason) String() string {
 	names := [reasonCount]string{
 		"fits", "notReady", "cordoned", "tainted", "notSelected", "noSuchGPU", "noSuchResource",
 		"wrongProduct", "wrongArchitecture", "memoryTooSmall", "noShares", "shareTooSmall", "noMIG",
+		"insideUnknown",
 		"nodeTooSmall", "gpusBroken", "gpusTaken", "migTaken", "othersTaken", "notLocated",
 		"avoided", "limited",
 	}
@@ -74,6 +76,8 @@ func (r Reason) say(n int, shape *Shape) string {
 		return fmt.Sprintf("sharing GPUs in parts below %d/1000", shape.Milli)
 	case NoMIG:
 		return "without the MIG profiles asked for"
+	case InsideUnknown:
+		return "not telling which GPUs they have"
 	case NodeTooSmall:
 		return "too small even when empty"
 	case GPUsBroken:

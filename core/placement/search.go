@@ -93,6 +93,7 @@ func (q *search) complete(s *cluster.Snapshot) bool {
 // first that the unit fills best.
 func (q *search) domains(s *cluster.Snapshot, t task) []cluster.Domain {
 	var found []cluster.Domain
+	gangs := q.gangs(s, t.unit)
 	widest := max(t.unit.topology.Required, t.bound.Level)
 	for level := max(t.unit.topology.Preferred, widest); level >= widest; level-- {
 		first := len(found)
@@ -101,7 +102,7 @@ func (q *search) domains(s *cluster.Snapshot, t task) []cluster.Domain {
 			if !located(s, d, t.unit.topology.Required) {
 				continue
 			}
-			if left, ok := q.leaves(s, t.unit, d); ok {
+			if left, ok := q.leaves(gangs, d); ok {
 				room[d] = left
 				found = append(found, d)
 			}
@@ -124,12 +125,27 @@ func (q *search) candidates(s *cluster.Snapshot, bound cluster.Domain, level int
 	return g.candidates(bound, level)
 }
 
-// leaves tells whether every group of the unit would fit in d by itself, and how many units of
-// GPU would be left there. A domain that fails here needs no search.
-func (q *search) leaves(s *cluster.Snapshot, u *unit, d cluster.Domain) (int64, bool) {
-	var free, want int64
-	for _, i := range u.groups {
+// gangs returns the groups of a unit as far as it matters for whether a domain may hold each of
+// them by itself.
+func (q *search) gangs(s *cluster.Snapshot, u *unit) []*gang {
+	gangs := make([]*gang, len(u.groups))
+	for k, i := range u.groups {
 		g := q.gang(s, i)
+		g.links = nil // A part of a domain that holds the group loads no uplink in it.
+		if g.group.KeptInSlices {
+			g.group.Slices = nil // New pods alone need not be whole ones.
+		}
+		gangs[k] = g
+	}
+	return gangs
+}
+
+// leaves tells whether every group would fit in d by itself, and all together as far as their
+// sizes tell, and how many units of GPU would be left there. A domain that fails here needs no
+// search.
+func (q *search) leaves(gangs []*gang, d cluster.Domain) (int64, bool) {
+	var free, want int64
+	for _, g := range gangs {
 		if !g.holdsKept(d) || !g.holds(d, g.layer(d), int64(g.group.Count)) {
 			return 0, false
 		}
@@ -137,8 +153,8 @@ func (q *search) leaves(s *cluster.Snapshot, u *unit, d cluster.Domain) (int64, 
 		free += g.whole(d, g.layer(d)) * max(1, g.view.need.GPUs)
 		want += int64(g.group.Count) * max(1, g.view.need.GPUs)
 	}
-	if len(u.groups) > 1 {
-		if most, asked, ok := q.usable(s, u, d); ok {
+	if len(gangs) > 1 {
+		if most, asked, ok := usable(gangs, d); ok {
 			return most - asked, most >= asked
 		}
 	}

@@ -38,6 +38,10 @@ func (p *planner) planSeveral() Decision {
 	if d, proven := p.refuseAlone(least); proven {
 		return d
 	}
+	if p.devicesMatter() {
+		// It cannot be a proof then, and every step of it is dear.
+		budget /= 10
+	}
 	q := p.searchFor(least, 0, budget)
 	switch {
 	case q.best != nil:
@@ -129,6 +133,9 @@ func (p *planner) grow(found *solution) *solution {
 		more.Kept = slices.Concat(g.Kept, placed.pods.Nodes)
 		more.Limits = limitsLeft(g.Limits, placed.pods.Nodes)
 		trial := p.trial(grown.s, &more)
+		if trial.links != nil {
+			continue // What is added may make traffic cross uplinks that it did not cross before.
+		}
 		trial.restrict(p.request.Avoid)
 		_, takes, ok := trial.place(placed.bound)
 		if !ok {
@@ -226,12 +233,20 @@ func (p *planner) nameDomain(d *Decision) {
 func (p *planner) refuseAlone(least []int) (Decision, bool) {
 	for i := range p.request.Groups {
 		group := p.request.Groups[i]
-		group.Count, group.MinCount = max(least[i], 1), 0
+		group.Count, group.MinCount = least[i], 0
 		g := p.gang(p.s, &group)
 		g.restrict(p.request.Avoid)
+		if g.links != nil && len(group.Slices) > 0 {
+			continue // Uplinks cut slices in ways that only a search knows.
+		}
 		if _, _, ok := g.place(p.s.Whole()); !ok {
+			if p.quick {
+				return Decision{}, true
+			}
 			why := p.refuse(g)
-			why.Sentence = fmt.Sprintf("group %s: %s", group.Name, why.Sentence)
+			if group.Name != "" {
+				why.Sentence = fmt.Sprintf("group %s: %s", group.Name, why.Sentence)
+			}
 			return Decision{Why: why}, true
 		}
 	}
@@ -257,11 +272,13 @@ func (p *planner) refuseSet(u *unit, least []int) (Decision, bool) {
 // somewhere.
 func (p *planner) tooMuch(q *search, t task) Explanation {
 	names := p.groupNames(t.unit)
-	why := Explanation{Nodes: p.s.Len(), Certificate: &Certificate{Kind: TooMuchInAll, Groups: names}}
+	why := p.together(t.unit)
+	why.Certificate = &Certificate{Kind: TooMuchInAll, Groups: names}
 	level := t.unit.topology.Required
 	all := "the groups " + strings.Join(names, ", ")
+	gangs := q.gangs(p.s, t.unit)
 	for _, d := range q.candidates(p.s, t.bound, level) {
-		if most, want, ok := q.usable(p.s, t.unit, d); ok && (int(most) > why.Certificate.Room || why.Certificate.Domain == "") {
+		if most, want, ok := usable(gangs, d); ok && (int(most) > why.Certificate.Room || why.Certificate.Domain == "") {
 			why.Certificate.Domain, why.Certificate.Room, why.Certificate.Need = p.s.DomainName(d), int(most), int(want)
 		}
 	}
@@ -272,13 +289,14 @@ func (p *planner) tooMuch(q *search, t task) Explanation {
 	}
 	switch c := why.Certificate; {
 	case c.Domain != "" && c.Room < c.Need && level < 0:
-		why.Sentence = fmt.Sprintf("%s ask for %d GPUs together, and pods of their sizes can use at most %d of those free: ask for fewer pods, or wait for room",
-			all, c.Need, c.Room)
+		why.Sentence = fmt.Sprintf("%s ask for %d GPUs together, and pods of their sizes can use at most %d of those free%s",
+			all, c.Need, c.Room, why.remedy())
 	case c.Domain != "" && c.Room < c.Need:
-		why.Sentence = fmt.Sprintf("%s ask for %d GPUs in one %s, and pods of their sizes can use at most %d of those free in the best, %s: ask for a wider level, or for fewer pods",
-			all, c.Need, c.Level, c.Room, c.Domain)
+		why.Sentence = fmt.Sprintf("%s ask for %d GPUs in one %s, and pods of their sizes can use at most %d of those free in the best, %s%s",
+			all, c.Need, c.Level, c.Room, c.Domain, why.remedy())
 	default:
-		why.Sentence = fmt.Sprintf("%s has room for each of %s, which must share one: ask for a wider level, or for fewer pods", where, all)
+		*c = Certificate{Kind: NoDomainHoldsEach, Groups: names, Level: c.Level}
+		why.Sentence = fmt.Sprintf("%s has room for each of %s, which must share one%s", where, all, why.remedy())
 	}
 	return why
 }
@@ -295,24 +313,50 @@ func (p *planner) groupNames(u *unit) []string {
 // then trying every number of pods is not trying everything.
 func (p *planner) devicesMatter() bool {
 	return slices.ContainsFunc(p.request.Groups, func(g Group) bool {
-		return g.Pod.Milli > 0 && g.Pod.GPUs == 0 || len(g.Pod.MIG) > 0 || g.Pod.Include != 0 || g.Mbps > 0 || g.KeptInSlices
+		return g.Pod.Milli > 0 && g.Pod.GPUs == 0 || len(g.Pod.MIG) > 0 || g.Pod.Include != 0 || g.KeptInSlices
 	})
 }
 
 func (p *planner) undecided(steps int) Decision {
-	return Decision{Undecided: true, Why: Explanation{
-		Nodes: p.s.Len(),
-		Sentence: fmt.Sprintf("each group of %s would fit by itself; whether they fit together is not decided after %d steps",
-			p.request.Name, steps),
-	}}
+	why := p.together(p.root)
+	after := fmt.Sprintf("after %d steps", steps)
+	if p.devicesMatter() && steps < p.options.Budget {
+		after = "by trying every number of pods on every node, because how single GPUs are cut and shared was tried in one way only"
+	}
+	why.Sentence = fmt.Sprintf("each group of %s would fit by itself; whether they fit together is not decided %s%s",
+		p.request.Name, after, why.remedy())
+	return Decision{Undecided: true, Why: why}
 }
 
 func (p *planner) exhausted() Decision {
 	names := p.groupNames(p.root)
-	return Decision{Why: Explanation{
-		Nodes:       p.s.Len(),
-		Certificate: &Certificate{Kind: Exhausted, Groups: names},
-		Sentence: fmt.Sprintf("each of the groups %s would fit by itself, but not together: every way was tried; ask for fewer pods, or wait for room",
-			strings.Join(names, ", ")),
-	}}
+	why := p.together(p.root)
+	why.Certificate = &Certificate{Kind: Exhausted, Groups: names}
+	why.Sentence = fmt.Sprintf("each of the groups %s would fit by itself, but not together: every way was tried%s",
+		strings.Join(names, ", "), why.remedy())
+	if len(names) == 1 {
+		why.Sentence = fmt.Sprintf("there is no way to place %s that keeps slices whole and uplinks within their bandwidth%s",
+			gangWords(p.s, &p.request.Groups[0]), why.remedy())
+	}
+	return Decision{Why: why}
+}
+
+// together is what is known of groups that do not fit together: of the one that is hardest to
+// place what keeps nodes from it and how much of it would fit, and edits that would help.
+func (p *planner) together(u *unit) Explanation {
+	if p.quick {
+		return Explanation{}
+	}
+	hardest := u
+	for len(hardest.parts) > 0 {
+		hardest = hardest.parts[0]
+	}
+	g := p.gang(p.s, &p.request.Groups[hardest.groups[0]])
+	g.restrict(p.request.Avoid)
+	why := p.count(g)
+	why.Group = g.group.Name
+	g.extremes(&why)
+	why.Misses = g.misses()
+	why.Changes = p.changes(u.groups, 0)
+	return why
 }

@@ -23,7 +23,7 @@ func (g *gang) split(takes []take, d cluster.Domain, x int64) []take {
 	if w.depth == len(w.parts) {
 		w.parts = append(w.parts, nil)
 	}
-	parts := g.partsOf(w.parts[w.depth][:0], d, level, x)
+	parts := g.partsOf(w.parts[w.depth][:0], d, level)
 	w.parts[w.depth] = parts
 	w.depth++
 	defer func() { w.depth-- }()
@@ -45,19 +45,19 @@ func (g *gang) split(takes []take, d cluster.Domain, x int64) []take {
 func (g *gang) pieces(parts []part, x int64) []part {
 	var chosen []part
 	slack := int64(0)
-	for x > 0 && len(parts) > 0 {
-		i := g.last(parts, x)
-		if i < 0 {
-			i = roomiest(parts)
+	// The roomiest first, so that what is used whole is a run at the front.
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.room, a.room) })
+	for x > 0 && len(parts) > 0 && parts[0].room > 0 {
+		if parts[0].room < x {
+			chosen = append(chosen, parts[0])
+			x -= parts[0].room
+			parts = parts[1:]
+			continue
 		}
-		p := parts[i]
-		if p.room <= 0 {
-			break
-		}
-		slack = p.room - min(p.room, x)
-		chosen = append(chosen, part{Domain: p.Domain, room: min(p.room, x)})
-		x -= chosen[len(chosen)-1].room
-		parts = slices.Delete(parts, i, i+1)
+		p := parts[g.last(parts, x)]
+		slack = p.room - x
+		chosen = append(chosen, part{Domain: p.Domain, room: x})
+		x = 0
 	}
 	if g.packs && slack > 0 && len(chosen) > 1 && len(chosen) <= maxShifts {
 		g.shift(chosen, slack)
@@ -122,19 +122,16 @@ func (g *gang) nextLevel(d cluster.Domain) (int, bool) {
 }
 
 // partsOf appends the parts of d that take any pods, each with its room in whole slices.
-func (g *gang) partsOf(parts []part, d cluster.Domain, level int, x int64) []part {
+func (g *gang) partsOf(parts []part, d cluster.Domain, level int) []part {
 	layer := g.layer(d)
 	g.eachChild(d, level, func(c cluster.Domain) {
-		room := g.whole(c, g.layer(c))
+		// What a part talks about with the others goes through its uplink.
+		room := min(g.whole(c, g.layer(c)), g.linkCap(c))
 		if layer < len(g.group.Slices) {
 			if g.group.Slices[layer].Level == level && g.s.DomainOf(level, c.First) < 0 {
 				return // Nodes outside the slices' level.
 			}
 			room = roundDown(room, g.group.Slices[layer].Size)
-		}
-		// What goes elsewhere needs the uplink; a group that is whole inside does not.
-		if x > room || x < int64(g.group.Count) {
-			room = min(room, g.linkCap(c))
 		}
 		// A part without room for a whole slice may still hold the short one.
 		if room > 0 || layer < len(g.group.Slices) {
@@ -170,6 +167,13 @@ func (g *gang) last(parts []part, x int64) int {
 			best, spread = i, s
 		}
 	}
+	// All of it fits on one node: which one is the strategy's to say, unless it has an opinion
+	// on domains and so wants to be asked about those.
+	if _, scores := g.strategy.(DomainScorer); !scores && !slices.ContainsFunc(spread, func(n int) bool { return n > 1 }) {
+		if i := g.bestInside(parts, x); i >= 0 {
+			return i
+		}
+	}
 	return best
 }
 
@@ -185,18 +189,25 @@ func (g *gang) bestNode(parts []part, best int, x int64) int {
 		if parts[i].room < x || parts[i].End-parts[i].First != 1 {
 			continue
 		}
-		if s := g.score(parts[i].First, 0); best < 0 || s > top {
+		if s := g.score(parts[i].First, 0); best < 0 || s > top || s == top && parts[i].First < parts[best].First {
 			best, top = i, s
 		}
 	}
 	return best
 }
 
-func roomiest(parts []part) int {
-	best := 0
+// bestInside returns, of parts each of which has a node that takes all that is left, the one
+// with the node that the strategy likes best.
+func (g *gang) bestInside(parts []part, x int64) int {
+	best, top, first := -1, 0.0, 0
 	for i := range parts {
-		if parts[i].room > parts[best].room {
-			best = i
+		for k := parts[i].First; k < parts[i].End && parts[i].room >= x; k++ {
+			if int64(g.room.fits[k]) < x {
+				continue
+			}
+			if s := g.score(k, 0); best < 0 || s > top || s == top && k < first {
+				best, top, first = i, s, k
+			}
 		}
 	}
 	return best

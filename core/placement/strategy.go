@@ -99,8 +99,8 @@ type DomainCandidate struct {
 	Key string
 	// Wanted is how many pods are wanted in all, Room how many fit.
 	Wanted, Room int
-	// Parts is how many domains of the next level the gang would be in, Fewest the number that
-	// it would be in if the domain were empty; both 1 where there is no next level.
+	// Parts is how many domains of the next level the gang would be in, Fewest the number if
+	// each of them had as much room as the roomiest has; both 1 where there is no next level.
 	Parts, Fewest int
 	// GPUs and FreeGPUs are the domain's GPUs in all, and those free before this plan; Taking
 	// is how many the plan would take.

@@ -3,6 +3,7 @@ package placement
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
@@ -11,38 +12,43 @@ import (
 // refusal is the sentence of a decision without a plan: what is missing, and what to change.
 func (g *gang) refusal(why *Explanation) string {
 	s, group, pod := g.s, g.group, &g.group.Pod
-	level := group.Topology.Required
+	level, need := group.Topology.Required, group.leastWhole()
 	switch {
 	case why.Nodes == 0:
 		return "the cluster has no nodes"
 	case level >= 0 && len(s.Domains(level)) == 0:
 		return fmt.Sprintf("no node carries level %q (label %s); levels of this cluster: %s",
 			s.Levels[level].Name, strings.Join(s.Levels[level].Labels, " or "), strings.Join(s.CarriedLevels(), ", "))
+	case len(group.Kept) > 0 && level >= 0 && why.Best == "":
+		return fmt.Sprintf("the members that stay are in no %s together, so that none can hold the gang", s.Levels[level].Name)
 	case len(group.Kept) > 0 && level >= 0:
-		return fmt.Sprintf("room for %d pods is needed in %s %s, where the rest of the gang stays, and there is room for %d",
-			group.least(), s.Levels[level].Name, why.Best, why.Room)
+		return fmt.Sprintf("room for %s is needed in %s %s, where the rest of the gang stays, and there is room for %d%s",
+			plural(need, "pod"), s.Levels[level].Name, why.Best, why.Room, why.remedy())
 	case pod.GPUs > 0 && why.Largest == 0 && why.Removed[NoSuchGPU] == why.Nodes:
 		return fmt.Sprintf("no node has %s", pod.GPUResourceName)
 	case pod.Missing != "":
 		return fmt.Sprintf("no node has %s, which the template asks for", pod.Missing)
-	case pod.GPUs > 0 && why.Largest == 0:
-		return fmt.Sprintf("no node has the %s asked for: %s%s", pod.GPUResourceName, why.counts(pod), products(s, pod))
+	case why.Suitable == 0:
+		return fmt.Sprintf("no node suits %s: %s%s", podWords(pod), why.counts(pod), products(s, pod))
+	case why.LinksBind:
+		return fmt.Sprintf("%s needs %d Mbit/s a pod: nodes have room for %s, but their uplinks carry the traffic of %d%s",
+			gangWords(s, group), group.Mbps, plural(need, "pod"), why.Room, why.remedy())
 	case why.Never && why.Largest < pod.GPUs:
 		return fmt.Sprintf("each pod asks for %d %s, but the largest suitable node (%s) has %d: lower gpuCount, or spread over more pods with parallelism",
 			pod.GPUs, pod.GPUResourceName, why.LargestNode, why.Largest)
 	case why.Never && g.tooLarge() != "":
 		return g.tooLarge()
 	case why.Never:
-		return fmt.Sprintf("%s cannot fit even when nothing else runs: %s could take %d of %d pods; %s%s",
-			gangWords(s, group), where(s, level), why.RoomEmpty, group.least(), g.hint(why), why.remedy())
-	case group.least() == 1:
+		return fmt.Sprintf("%s cannot fit even when nothing else runs: %s could take %d of %s; %s%s",
+			gangWords(s, group), where(s, level), why.RoomEmpty, plural(need, "pod"), g.hint(why), why.remedy())
+	case need == 1 && group.Count == 1:
 		return fmt.Sprintf("no node has room for %s%s; %s%s", podWords(pod), why.mostFree(pod), why.counts(pod), why.remedy())
 	case level < 0:
-		return fmt.Sprintf("%s needs room for %d pods and there is room for %d; %s%s",
-			gangWords(s, group), group.least(), why.Room, why.counts(pod), why.remedy())
+		return fmt.Sprintf("%s needs room for %s and there is room for %d; %s%s",
+			gangWords(s, group), plural(need, "pod"), why.Room, why.counts(pod), why.remedy())
 	}
-	return fmt.Sprintf("%s needs one %s with room for %d pods; the best, %s, has room for %d; %s%s",
-		gangWords(s, group), s.Levels[level].Name, group.least(), why.Best, why.Room, why.counts(pod), why.remedy())
+	return fmt.Sprintf("%s needs one %s with room for %s; the best, %s, has room for %d; %s%s",
+		gangWords(s, group), s.Levels[level].Name, plural(need, "pod"), why.Best, why.Room, why.counts(pod), why.remedy())
 }
 
 // hint says what usually helps a request that can never be met.
@@ -57,23 +63,40 @@ func (g *gang) hint(why *Explanation) string {
 func (why *Explanation) remedy() string {
 	var parts []string
 	for _, c := range why.Changes {
-		switch {
-		case c.Field == "topology.required" && c.To == "none":
-			parts = append(parts, "without a required level")
-		case c.Field == "topology.required":
-			parts = append(parts, "with "+c.To+" as the required level")
-		case c.Field == "slices":
-			parts = append(parts, "without slices")
-		case c.Field == "count":
-			parts = append(parts, "with "+c.To+" pods")
-		case c.Field == "gpus":
-			parts = append(parts, "with "+c.To+" GPUs a pod")
-		}
+		parts = append(parts, c.words())
 	}
 	if len(parts) == 0 {
 		return ""
 	}
 	return "; it would fit now " + strings.Join(parts, ", or ")
+}
+
+// words says the change as the end of "it would fit now …".
+func (c *Change) words() string {
+	text := ""
+	n, _ := strconv.Atoi(c.To)
+	switch {
+	case c.Field == "sets.required" && c.To == "none":
+		text = "without a level"
+	case c.Field == "sets.required":
+		text = "with " + c.To + " as the level"
+	case c.Field == "topology.required" && c.To == "none":
+		text = "without a required level"
+	case c.Field == "topology.required":
+		text = "with " + c.To + " as the required level"
+	case c.Field == "slices":
+		text = "without slices"
+	case c.Field == "bandwidth":
+		text = "with " + c.To + " Mbit/s a pod"
+	case c.Field == "count":
+		text = "with " + plural(n, "pod")
+	case c.Field == "gpus":
+		text = "with " + plural(n, "GPU") + " a pod"
+	}
+	if c.Group != "" {
+		text += " for " + c.Group
+	}
+	return text
 }
 
 // counts lists what keeps nodes out: "of 12 nodes 3 are not ready, 9 have too few free GPUs".
@@ -85,6 +108,9 @@ func (why *Explanation) counts(shape *Shape) string {
 		}
 	}
 	if len(parts) == 0 {
+		if why.Nodes == 1 {
+			return "the only node takes at least one pod"
+		}
 		return fmt.Sprintf("all %d nodes take at least one pod", why.Nodes)
 	}
 	return fmt.Sprintf("of %d nodes %s", why.Nodes, strings.Join(parts, ", "))

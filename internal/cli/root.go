@@ -21,6 +21,8 @@ const (
 	Fault = 1
 	// BadInput: what warp was given is wrong.
 	BadInput = 2
+	// Unexpected: an answer is not what its scenario expects.
+	Unexpected = 3
 )
 
 // Process is what a command uses of the process it runs in.
@@ -33,7 +35,13 @@ type Process struct {
 }
 
 // Run runs warp and returns the exit code.
-func Run(p Process) int {
+func Run(p Process) (code int) {
+	defer func() {
+		if broken := recover(); broken != nil {
+			fmt.Fprintln(p.Err, "warp: internal error:", broken)
+			code = Fault
+		}
+	}()
 	root := newRoot(p)
 	root.SetArgs(p.Args)
 	root.SetIn(p.In)
@@ -50,9 +58,15 @@ func Run(p Process) int {
 		return BadInput
 	}
 	fmt.Fprintln(p.Err, "warp:", err)
-	var f fault
-	if errors.As(err, &f) {
+	var (
+		f fault
+		u unexpected
+	)
+	switch {
+	case errors.As(err, &f):
 		return Fault
+	case errors.As(err, &u):
+		return Unexpected
 	}
 	return BadInput
 }
@@ -63,15 +77,20 @@ type fault struct{ error }
 
 func (f fault) Unwrap() error { return f.error }
 
+// unexpected marks that everything was answered, but not as the scenarios expect.
+type unexpected struct{ error }
+
 func newRoot(p Process) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "warp",
 		Short: "Place GPU workloads, and ask what would happen",
 		Long: `warp is the command line of gpu-orchestrator. It answers placement questions
 with the engine that places workloads in a cluster.`,
+		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.AddCommand(newSim(p), newVersion())
 	return root
 }

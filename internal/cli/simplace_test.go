@@ -86,7 +86,7 @@ func TestJSONShape(t *testing.T) {
 	if c := r.Explanation.Certificate; c.Kind != "noDomainHolds" || c.Room != 5 || c.Need != 6 {
 		t.Errorf("the certificate is %+v", c)
 	}
-	if len(r.Explanation.Misses) != 3 || len(r.Explanation.Changes) != 2 {
+	if len(r.Explanation.Misses) != 3 || len(r.Explanation.Changes) != 3 {
 		t.Errorf("misses %v, changes %v", r.Explanation.Misses, r.Explanation.Changes)
 	}
 	for _, field := range []string{`"maxFeasible"`, `"elapsedMicros"`, `"roomEmpty"`, `"strategy"`} {
@@ -124,8 +124,11 @@ func TestBadInput(t *testing.T) {
 		want string
 	}{
 		"wrong scenario":   {[]string{"sim", "place", "-f", example, "-f", broken}, broken + ":5: request.groups[0].count: is 0; expected"},
-		"no file":          {[]string{"sim", "place", "-f", "nowhere.yaml"}, "warp: reading a scenario: open nowhere.yaml"},
+		"no file":          {[]string{"sim", "place", "-f", "nowhere.yaml"}, "nowhere.yaml: cannot be read: no such file or directory"},
 		"no -f":            {[]string{"sim", "place"}, "warp: no scenario given: name a file with -f"},
+		"file without -f":  {[]string{"sim", "place", example}, `02-gang-in-one-leaf.yaml" is not for this command: use -f FILE to name a scenario`},
+		"stdin twice":      {[]string{"sim", "place", "-f", "-", "-f", "-"}, "standard input can be read once"},
+		"a directory":      {[]string{"sim", "place", "-f", "."}, ".: cannot be read: is a directory"},
 		"empty":            {[]string{"sim", "place", "-f", "-"}, "stdin: holds no scenario"},
 		"unknown output":   {[]string{"sim", "place", "-f", example, "-o", "xml"}, `warp: unknown output "xml": choose one of table, json, jsonl`},
 		"unknown strategy": {[]string{"sim", "place", "-f", example, "--strategy", "best"}, `warp: unknown strategy "best": choose one of leastLoaded`},
@@ -158,9 +161,83 @@ func TestFault(t *testing.T) {
 	}
 }
 
+// TestInternalError makes sure that a panic looks like what it is, and leaves no half an answer.
+func TestInternalError(t *testing.T) {
+	looks := 0
+	for name, p := range map[string]Process{
+		"in the engine": {Out: &bytes.Buffer{}, Clock: func() time.Time {
+			// The first scenario is answered, the second is not.
+			if looks++; looks > 2 {
+				panic("out of range")
+			}
+			return time.Unix(0, 0)
+		}},
+		"elsewhere": {Out: panics{}},
+	} {
+		var errs bytes.Buffer
+		p.Args = []string{"sim", "place", "-o", "jsonl", "-f", example, "-f", "../../examples/scenarios/05-elastic-gang.yaml"}
+		p.Err = &errs
+		code := Run(p)
+		if code != Fault || !strings.HasPrefix(errs.String(), "warp: internal error: ") || !strings.Contains(errs.String(), "out of range") {
+			t.Errorf("%s: exit code %d, %s", name, code, errs.String())
+		}
+		if out, ok := p.Out.(*bytes.Buffer); ok && out.Len() > 0 {
+			t.Errorf("%s: printed %s", name, out)
+		}
+		if name == "in the engine" && !strings.Contains(errs.String(), "answering 05-elastic-gang") {
+			t.Errorf("does not say which scenario: %s", errs.String())
+		}
+	}
+}
+
+type panics struct{}
+
+func (panics) Write([]byte) (int, error) { panic("out of range") }
+
+// TestUnexpected has a scenario expect what is not so: it is answered, and the exit code tells.
+func TestUnexpected(t *testing.T) {
+	file := "name: a\nnodes: []\nrequest: {name: j, groups: [{name: g, count: 1}]}\nexpect: {feasible: true}\n"
+	code, out, errs := warp(file, "sim", "place", "-f", "-", "-f", example)
+	if code != Unexpected || errs != "warp: 1 of 2 answers not as expected\n" {
+		t.Errorf("exit code %d, %s", code, errs)
+	}
+	if !strings.Contains(out, "feasible, but it is not") {
+		t.Errorf("printed %s", out)
+	}
+}
+
+// TestAllFilesAreLookedAt makes sure that what is wrong with one file does not hide what is
+// wrong with another.
+func TestAllFilesAreLookedAt(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"sim", "place", "-f", "nowhere.yaml"}
+	for name, data := range map[string]string{
+		"empty.yaml":  "",
+		"syntax.yaml": "name: [\n",
+		"count.yaml":  "name: a\nnodes: []\nrequest: {name: j, groups: [{name: g, count: -1}]}\n",
+	} {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "-f", file)
+	}
+	code, _, errs := warp("", args...)
+	if code != BadInput {
+		t.Errorf("exit code %d", code)
+	}
+	for _, want := range []string{"nowhere.yaml: cannot", "empty.yaml: holds no scenario", "syntax.yaml:", "count.yaml:3: "} {
+		if !strings.Contains(errs, want) {
+			t.Errorf("no %q in\n%s", want, errs)
+		}
+	}
+}
+
 func TestOtherCommands(t *testing.T) {
 	for want, args := range map[string][]string{
 		"warp (devel)":                 {"version"},
+		"warp (devel) ":                {"--version"},
+		"3  if every question":         {"sim", "place", "--help"},
 		"bash completion":              {"completion", "bash"},
 		"warp sim place -f examples/":  {"sim", "place", "--help"},
 		"Answer questions from files,": {"--help"},

@@ -17,6 +17,14 @@ const mostOfAnything = 1 << 50
 // memory and storage, pieces for everything else.
 type Amounts map[string]int64
 
+// most is the bound for a resource, in its unit: whole cores read better.
+func most(name string) int64 {
+	if name == "cpu" {
+		return mostOfAnything / 1000 * 1000
+	}
+	return mostOfAnything
+}
+
 // reckonable is what of a quantity is looked at before it is parsed: 5e999999999 is a legal
 // quantity, and rounding it takes hours.
 var reckonable = regexp.MustCompile(`^[+-]?[0-9.]{1,32}([eE][+-]?[0-9]{1,2}|[A-Za-z]{0,2})$`)
@@ -59,8 +67,8 @@ func parseAmount(name, text string) (int64, error) {
 	switch size := q.AsApproximateFloat64() * unit; {
 	case size < 0:
 		return 0, fmt.Errorf("expected nothing below zero")
-	case size > mostOfAnything:
-		return 0, fmt.Errorf("expected no more than a machine can have")
+	case size > float64(most(name)):
+		return 0, fmt.Errorf("expected up to %s", show(name, most(name)))
 	}
 	scale, smallest := resource.Scale(0), "a whole number"
 	if name == "cpu" {

@@ -6,11 +6,16 @@ import "github.com/reyisjones/gpu-orchestrator/core/placement"
 type Answer struct {
 	Name     string `json:"name"`
 	Feasible bool   `json:"feasible"`
+	// Undecided is true if the search ran out of its budget: whether there is room is not known.
+	Undecided bool `json:"undecided,omitempty"`
 	// Reason says in a sentence why.
 	Reason string `json:"reason"`
 	// MaxFeasible is how many pods are placed, or, where there is no plan, how many of the
 	// group in the way would have fitted.
 	MaxFeasible int `json:"maxFeasible"`
+	// Removed is, without a plan, how many nodes cannot take a pod of the group in the way, by
+	// why.
+	Removed map[string]int `json:"removed,omitempty"`
 	// Placement is the number of pods by group and node.
 	Placement map[string]map[string]int `json:"placement"`
 	// GPUs are, by node, the GPUs of each pod on it, as far as they are known.
@@ -54,8 +59,6 @@ type PodMove struct {
 // Result is an answer with everything that led to it.
 type Result struct {
 	Answer
-	// Undecided is true if the search ran out of its budget: whether there is room is not known.
-	Undecided   bool         `json:"undecided,omitempty"`
 	Strategy    string       `json:"strategy"`
 	Explanation *Explanation `json:"explanation,omitempty"`
 	// Expectation compares the answer with what the scenario expects; nil if it expects nothing.
@@ -95,6 +98,30 @@ type Explanation struct {
 	Next         *NodeScore   `json:"next,omitempty"`
 	ChosenDomain *DomainScore `json:"chosenDomain,omitempty"`
 	NextDomain   *DomainScore `json:"nextDomain,omitempty"`
+	// Missed are the preferred levels that the plan does not keep to.
+	Missed []Preference `json:"missedPreferences,omitempty"`
+
+	// groups is how many groups the request has; placed is how many pods of Group the plan
+	// places, and kept how many it has already.
+	groups, placed, kept int
+}
+
+// several tells whether it must be said which group something is about.
+func (e *Explanation) several() bool { return e.groups > 1 }
+
+// Preference is a preferred level of which the groups take several domains.
+type Preference struct {
+	Groups  []string `json:"groups"`
+	Level   string   `json:"level"`
+	Domains int      `json:"domains"`
+	// Instead is the narrowest wider domain that holds them all; nil for the cluster.
+	Instead *Within `json:"instead,omitempty"`
+}
+
+// Within is a domain with its level.
+type Within struct {
+	Level  string `json:"level"`
+	Domain string `json:"domain"`
 }
 
 // Certificate is what a refusal rests on.
@@ -115,8 +142,11 @@ type Miss struct {
 	Room   int    `json:"room"`
 }
 
-// Change is an edit of a request.
+// Change is an edit of a request. Field "replaces" is not one of the file: To is how many of the
+// lost pods could be placed.
 type Change struct {
+	// Group is the group to change, where there are several.
+	Group string `json:"group,omitempty"`
 	Field string `json:"field"`
 	To    string `json:"to"`
 }

@@ -27,6 +27,8 @@ type part struct {
 	// kept are the nodes of the members that stay, limits the most by node.
 	kept   []string
 	limits map[string]int
+	// lost are the members that are replaced.
+	lost []string
 }
 
 // asking is a request with the parts that its groups are, in their order.

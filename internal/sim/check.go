@@ -16,6 +16,10 @@ const (
 	hostnameLabel = "kubernetes.io/hostname"
 	gpuResource   = "nvidia.com/gpu"
 	podsResource  = "pods"
+
+	// Shares of GPUs: of the device plugin, and of HAMi, where nvidia.com/gpu counts slots.
+	sharedResource = "nvidia.com/gpu.shared"
+	coresResource  = "nvidia.com/gpucores"
 )
 
 // maxGPUs is the most GPUs of a node whose inside is described.
@@ -94,7 +98,7 @@ func (c *checker) atLeast(p path, value, least int64) bool {
 		return false
 	}
 	if value > mostOfAnything {
-		c.bad(p, "is %d; expected a number that can be", value)
+		c.bad(p, "is %d; expected up to %d", value, mostOfAnything)
 		return false
 	}
 	return true
@@ -134,6 +138,15 @@ func (c *checker) topology(p path, required, preferred string) {
 	if preferred != "" {
 		c.level(p.with("preferred"), preferred)
 	}
+	c.inward(p.with("preferred"), required, preferred)
+}
+
+// inward notes a problem if the preferred level is wider than the required one, which it can
+// add nothing to.
+func (c *checker) inward(p path, required, preferred string) {
+	if outer, inner := slices.Index(c.Levels, required), slices.Index(c.Levels, preferred); inner >= 0 && inner < outer {
+		c.bad(p, "%s is wider than the required level, %s; expected one inside it", preferred, required)
+	}
 }
 
 func (c *checker) allUplinks() {
@@ -147,7 +160,7 @@ func (c *checker) allUplinks() {
 		}
 		values := strings.Split(u.Domain, "/")
 		if len(values) != l+1 {
-			c.bad(p.with("domain"), "%q has %d values; expected %d, one for each level down to %s, joined by /", u.Domain, len(values), l+1, u.Level)
+			c.bad(p.with("domain"), "%q has %s; expected %d, one for each level down to %s, joined by /", u.Domain, counted(len(values), "value"), l+1, u.Level)
 			continue
 		}
 		if !slices.ContainsFunc(c.Nodes, func(n Node) bool { return slices.Equal(domainPath(c.Levels[:l+1], n.Labels), values) }) {

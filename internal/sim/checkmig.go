@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/reyisjones/gpu-orchestrator/core/gpu"
@@ -19,7 +20,7 @@ const (
 func (c *checker) profiles(p path, profiles map[string]MIGProfile) *gpu.Geometry {
 	before := len(*c.src.problems)
 	if len(profiles) > maxProfiles {
-		c.bad(p, "has %d profiles; expected up to %d", len(profiles), maxProfiles)
+		c.bad(p, "has %s; expected up to %d", counted(len(profiles), "profile"), maxProfiles)
 	}
 	placements := make(map[string]gpu.Placements, len(profiles))
 	for _, name := range slices.Sorted(maps.Keys(profiles)) {
@@ -84,7 +85,7 @@ func (c *checker) instances(p path, o *occupied) {
 			continue
 		}
 		if !slices.Contains(profile.Starts, m.Start) {
-			c.bad(at.with("start"), "is %d; expected one of %v, where %s may start", m.Start, profile.Starts, m.Profile)
+			c.bad(at.with("start"), "is %d; expected %s, where %s may start", m.Start, either(profile.Starts), m.Profile)
 			continue
 		}
 		for slice := m.Start; slice < m.Start+profile.Memory; slice++ {
@@ -101,6 +102,49 @@ func (c *checker) instances(p path, o *occupied) {
 			o.free[m.GPU] = 0
 		}
 	}
+}
+
+// migModels are the GPUs of which one has any profile that there is.
+func migModels() []string {
+	return []string{
+		"A30", "A100", "A800", "H20", "H100", "H200", "H800", "GH200", "B200", "B300", "GB200", "GB300", "RTX-PRO-6000",
+	}
+}
+
+// isProfile tells whether a node, or a GPU that no node has, knows the MIG profile.
+func (c *checker) isProfile(name string) bool {
+	for _, o := range c.nodes {
+		if o.geometry == nil {
+			continue
+		}
+		if _, ok := o.geometry.Profile(name); ok {
+			return true
+		}
+	}
+	return slices.ContainsFunc(migModels(), func(model string) bool {
+		g, ok := gpu.GeometryOf(model+"-MIG-"+name, 0)
+		if !ok {
+			return false
+		}
+		_, ok = g.Profile(name)
+		return ok
+	})
+}
+
+// either lists numbers of which one is expected: "0, 2 or 4".
+func either(numbers []int) string {
+	text := ""
+	for i, n := range numbers {
+		switch {
+		case i == 0:
+		case i == len(numbers)-1:
+			text += " or "
+		default:
+			text += ", "
+		}
+		text += strconv.Itoa(n)
+	}
+	return text
 }
 
 func (m MIGInstance) inUse() bool { return m.Used == nil || *m.Used }

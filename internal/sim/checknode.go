@@ -66,7 +66,7 @@ func (c *checker) inside(p path, o *occupied) {
 	o.free = slices.Repeat([]int{1000}, count)
 	c.lengths(p, g, count)
 	if have := o.Allocatable[gpuResource]; have > int64(count) && g.Replicas < 2 {
-		c.bad(p, "describes %d GPUs, but %d are allocatable; expected as many or more", count, have)
+		c.bad(p, "describes %s, but %d are allocatable; expected as many or more", counted(count, "GPU"), have)
 	}
 	c.atLeast(p.with("memoryMiB"), g.MemoryMiB, 0)
 	c.atLeast(p.with("replicas"), int64(g.Replicas), 0)
@@ -104,7 +104,7 @@ func (c *checker) lengths(p path, g *GPUs, count int) {
 		n     int
 	}{{"links", len(g.Links)}, {"pcie", len(g.PCIe)}, {"numa", len(g.NUMA)}, {"milli", len(g.Milli)}} {
 		if told.n > 0 && told.n != count {
-			c.bad(p.with(told.field), "is of %d GPUs; expected %d, as the other fields say", told.n, count)
+			c.bad(p.with(told.field), "is of %s; expected %d, as the other fields say", counted(told.n, "GPU"), count)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func upTo(count int) string {
 func square[T any](c *checker, p path, m [][]T) bool {
 	for i, row := range m {
 		if len(row) != len(m) {
-			c.bad(p.with(i), "has %d entries; expected %d, one for each GPU", len(row), len(m))
+			c.bad(p.with(i), "has %s; expected %d, one for each GPU", counted(len(row), "value"), len(m))
 			return false
 		}
 	}

@@ -45,7 +45,7 @@ func (c *checker) group(p path, g *Group) {
 	c.counts(p, g)
 	for _, name := range slices.Sorted(maps.Keys(g.Requests)) {
 		if amount := g.Requests[name]; g.Count > 0 && amount > mostInAll/int64(g.Count) {
-			c.bad(p.with("requests", name), "is %s for each of %d pods; expected less than all machines have together", show(name, amount), g.Count)
+			c.bad(p.with("requests", name), "is %s for each of %s; expected up to %s", show(name, amount), counted(g.Count, "pod"), show(name, mostInAll/int64(g.Count)))
 		}
 	}
 	c.devices(p, g)
@@ -60,6 +60,8 @@ func (c *checker) group(p path, g *Group) {
 
 func (c *checker) counts(p path, g *Group) {
 	switch {
+	case !c.src.has(p.with("count")):
+		c.bad(p.with("count"), "is missing; expected how many pods there are to be, at least 1")
 	case g.Count < 1:
 		c.bad(p.with("count"), "is %d; expected how many pods there are to be, at least 1", g.Count)
 	case g.Count > maxCount:
@@ -78,15 +80,18 @@ func (c *checker) devices(p path, g *Group) {
 	c.atLeast(p.with("gpu", "minMemoryMiB"), g.GPU.MinMemoryMiB, 0)
 	whole := g.Requests[gpuResource]
 	for k, profile := range g.MIG {
-		if profile == "" {
+		switch {
+		case profile == "":
 			c.bad(p.with("mig", k), "is empty; expected a MIG profile such as 1g.10gb")
+		case k < maxInstances && !slices.Contains(g.MIG[:k], profile) && !c.isProfile(profile):
+			c.bad(p.with("mig", k), "%q is a profile of no GPU that is known, nor among the migProfiles of a node; expected one such as 1g.10gb", profile)
 		}
 	}
 	if len(g.MIG) > maxInstances {
 		c.bad(p.with("mig"), "has %d instances; expected up to %d", len(g.MIG), maxInstances)
 	}
 	if whole > 0 && g.GPUMilli > 0 {
-		c.bad(p.with("gpuMilli"), "stands beside %d whole GPUs in requests; expected one of the two", whole)
+		c.bad(p.with("gpuMilli"), "stands beside %s in requests; expected one of the two", counted(int(whole), "whole GPU"))
 	}
 	if len(g.MIG) > 0 && (whole > 0 || g.GPUMilli > 0) {
 		c.bad(p.with("mig"), "stands beside whole GPUs or a share of one; expected one of them")
@@ -96,7 +101,7 @@ func (c *checker) devices(p path, g *Group) {
 	case len(include) > 0 && whole == 0:
 		c.bad(p.with("gpusInclude"), "names GPUs, but the pod asks for none; expected %s in requests", gpuResource)
 	case int64(len(include)) > whole:
-		c.bad(p.with("gpusInclude"), "names %d GPUs, but the pod asks for %d; expected no more", len(include), whole)
+		c.bad(p.with("gpusInclude"), "names %s, but the pod asks for %d; expected no more", counted(len(include), "GPU"), whole)
 	}
 }
 
@@ -163,11 +168,11 @@ func (c *checker) requirement(p path, r Requirement, operators ...string) {
 		}
 	case "Exists", "DoesNotExist":
 		if len(r.Values) > 0 {
-			c.bad(p.with("values"), "has %d values; expected none for %s", len(r.Values), r.Operator)
+			c.bad(p.with("values"), "has %s; expected none for %s", counted(len(r.Values), "value"), r.Operator)
 		}
 	case "Gt", "Lt":
 		if len(r.Values) != 1 {
-			c.bad(p.with("values"), "has %d values; expected one for %s", len(r.Values), r.Operator)
+			c.bad(p.with("values"), "has %s; expected one for %s", counted(len(r.Values), "value"), r.Operator)
 		} else if _, err := strconv.ParseInt(r.Values[0], 10, 64); err != nil {
 			c.bad(p.with("values", 0), "is %q; expected a whole number in quotes for %s", r.Values[0], r.Operator)
 		}
@@ -192,9 +197,9 @@ func (c *checker) slices(p path, g *Group) {
 			l = c.level(at.with("level"), s.Level)
 		}
 		switch {
-		case s.Size == 0:
+		case s.Size == 0 && !c.src.has(at.with("size")):
 			c.bad(at.with("size"), "is missing; expected how many pods share one domain of %s", s.Level)
-		case s.Size < 0:
+		case s.Size < 1:
 			c.bad(at.with("size"), "is %d; expected at least 1", s.Size)
 		case size > 0 && (s.Size > size || size%s.Size != 0):
 			c.bad(at.with("size"), "is %d inside slices of %d; expected a size that divides them", s.Size, size)
@@ -230,6 +235,9 @@ func (c *checker) together(p path) {
 				continue
 			}
 			t.seen[g.Together] = asked{t.level, g.Name}
+		}
+		if g.Topology.Required == "" || g.Topology.Preferred == "" { // both of one group were compared
+			c.inward(p.with(i, "topology"), required[g.Together].level, preferred[g.Together].level)
 		}
 	}
 }

@@ -97,7 +97,7 @@ func (c *checker) takeGPUs(p path, r *Running, o *occupied) {
 		c.bad(p.with("gpuMilli"), "does not say of which GPU; expected gpus, too")
 	}
 	if asked := r.Requests[gpuResource]; len(r.GPUs) > 0 && asked > 0 && r.GPUMilli == 0 && asked != int64(len(r.GPUs)) {
-		c.bad(p.with("gpus"), "names %d GPUs, but the pod asks for %d; expected as many", len(r.GPUs), asked)
+		c.bad(p.with("gpus"), "names %s, but the pod asks for %d; expected as many", counted(len(r.GPUs), "GPU"), asked)
 	}
 	share := 1000
 	if r.GPUMilli > 0 {

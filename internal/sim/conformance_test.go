@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -27,8 +28,9 @@ type report struct {
 type policyReport struct{ Matched, Of int }
 
 // TestConformance has the answers to other schedulers' own cases judged. What a case asks for
-// must hold in every one of them, but for those that need preemption, which comes later; which
-// of several equally good answers it is, is only counted.
+// must hold in every one of them, but for those that need preemption, which comes later: saying
+// that they are infeasible is excused, a wrong plan is not. Which of several equally good
+// answers it is, is only counted.
 func TestConformance(t *testing.T) {
 	missing := func(what string) {
 		if os.Getenv("CI") == "true" {
@@ -61,7 +63,7 @@ func TestConformance(t *testing.T) {
 			}
 			needPreemption := 0
 			for _, f := range found.Failed {
-				if evicts[f.Name] {
+				if evicts[f.Name] && strings.HasPrefix(f.Why, "says infeasible") {
 					needPreemption++
 					continue
 				}
@@ -70,8 +72,8 @@ func TestConformance(t *testing.T) {
 			if found.MustPassed == 0 {
 				t.Error("not one case passed: the cases or the judge were not found")
 			}
-			t.Logf("MUST %d passed, %d failed, %d more need preemption; POLICY %d of %d",
-				found.MustPassed, len(found.Failed)-needPreemption, needPreemption, found.PolicyMatched, found.PolicyCases)
+			t.Logf("%s: MUST %d passed, %d failed, %d more need preemption; POLICY %d of %d",
+				filepath.Base(file), found.MustPassed, len(found.Failed)-needPreemption, needPreemption, found.PolicyMatched, found.PolicyCases)
 			for _, policy := range slices.Sorted(maps.Keys(found.Policies)) {
 				t.Logf("  %s: %d of %d", policy, found.Policies[policy].Matched, found.Policies[policy].Of)
 			}

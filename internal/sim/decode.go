@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -130,6 +131,8 @@ func (d decoder) pairs(n *yaml.Node, p path, visit func(key string, value *yaml.
 		switch first, twice := own[key.Value]; {
 		case key.Kind != yaml.ScalarNode:
 			d.src.bad(p, "a key is not a text; expected a field's name")
+		case !d.printable(key.Value, nil):
+			d.src.bad(p.with(key.Value), "is a name with control characters; expected one without")
 		case key.Tag == "!!merge":
 			merges = append(merges, value)
 		case twice:
@@ -185,6 +188,10 @@ func (d decoder) scalar(n *yaml.Node, into reflect.Value, p path) {
 			wrong("a text: write it in quotes")
 			return
 		}
+		if !d.printable(n.Value, p) {
+			wrong("a text without control characters")
+			return
+		}
 		into.SetString(n.Value)
 	case reflect.Bool:
 		var b bool
@@ -212,6 +219,17 @@ func (d decoder) scalar(n *yaml.Node, into reflect.Value, p path) {
 	}
 }
 
+// printable tells whether a text can be shown: one with control characters could make up lines
+// of an answer.
+func (d decoder) printable(text string, p path) bool {
+	// Notes of a scenario, and of what it expects, that nobody is shown.
+	notes := []any{"source", "skip", "reason", "policy", "gates"}
+	if slices.ContainsFunc(p[:min(2, len(p))], func(step any) bool { return slices.Contains(notes, step) }) {
+		return true
+	}
+	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
 // is notes a problem if n is not of the kind.
 func (d decoder) is(n *yaml.Node, kind yaml.Kind, p path) bool {
 	if n.Kind == kind {
@@ -237,7 +255,7 @@ func shown(n *yaml.Node) string {
 	if runes := []rune(text); len(runes) > most {
 		text = string(runes[:most]) + "…"
 	}
-	if n.Tag == "!!str" {
+	if n.Tag == "!!str" || strings.ContainsFunc(text, unicode.IsControl) {
 		return fmt.Sprintf("the text %q", text)
 	}
 	return text

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/reyisjones/gpu-orchestrator/core/placement"
 )
 
 // TestEveryFieldIsDocumented finds fields that a file may have and users are not told of.
@@ -83,6 +85,54 @@ func TestFirstExampleOfTheDocumentation(t *testing.T) {
 	want = strings.Replace(want, ", 0.05 ms", "", 1)
 	if table.String() != want {
 		t.Errorf("the documentation shows\n%s\nwarp prints\n%s", want, table.String())
+	}
+}
+
+// TestBrokenExampleOfTheDocumentation refuses the file as the documentation says.
+func TestBrokenExampleOfTheDocumentation(t *testing.T) {
+	data, err := os.ReadFile("../../docs/scenario.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(data), "Of this `broken.yaml`\n\n```yaml\n")
+	file, rest, _ := strings.Cut(rest, "```\n")
+	_, rest, _ = strings.Cut(rest, "$ warp sim place -f broken.yaml\n")
+	want, _, found := strings.Cut(rest, "\nwarp: the input is wrong; nothing was answered\n```\n")
+	if !found {
+		t.Fatal("no broken.yaml with what is said of it")
+	}
+	if _, err = Read(Input{Name: "broken.yaml", Data: []byte(file)}); err == nil || err.Error() != want {
+		t.Errorf("the documentation shows\n%s\nwarp says\n%v", want, err)
+	}
+}
+
+// TestAnswersAreDocumented finds fields and reasons of answers that users are not told of.
+func TestAnswersAreDocumented(t *testing.T) {
+	data, err := os.ReadFile("../../docs/scenario.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(data), "## The answer")
+	var names []string
+	for _, of := range []reflect.Type{
+		reflect.TypeFor[Answer](), reflect.TypeFor[Result](), reflect.TypeFor[Explanation](),
+		reflect.TypeFor[Change](), reflect.TypeFor[Preference](),
+	} {
+		for i := range of.NumField() {
+			if name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); name != "" {
+				names = append(names, name)
+			}
+		}
+	}
+	for r := range (placement.Explanation{}).Removed {
+		if r > 0 {
+			names = append(names, placement.Reason(r).String())
+		}
+	}
+	for _, name := range names {
+		if !regexp.MustCompile("[`.]" + name + "[`.]|\"" + name + "\"").MatchString(text) {
+			t.Errorf("docs/scenario.md does not say what %s of an answer is", name)
+		}
 	}
 }
 

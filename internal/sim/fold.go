@@ -32,9 +32,9 @@ func alike(a, b *domain) bool {
 	if !a.isNode || !b.isNode || !a.marked || !b.marked || a.room >= 0 || b.room >= 0 || a.uplink != nil || b.uplink != nil {
 		return false
 	}
-	return a.total == b.total && a.free == b.free && a.after == b.after && slices.EqualFunc(a.pods, b.pods, func(p, q occupant) bool {
+	return slices.Equal(a.gpus, b.gpus) && slices.EqualFunc(a.pods, b.pods, func(p, q occupant) bool {
 		return p.group == q.group && p.kept == q.kept && p.added == q.added &&
-			len(p.ranks) == len(q.ranks) && slices.Equal(p.devices, q.devices)
+			len(p.instead) == len(q.instead) && len(p.ranks) == len(q.ranks) && slices.Equal(p.devices, q.devices)
 	})
 }
 
@@ -48,7 +48,7 @@ func fold(nodes []*domain) *domain {
 		pods:   slices.Clone(first.pods),
 	}
 	for i, n := range nodes {
-		all.total, all.free, all.after = all.total+n.total, all.free+n.free, all.after+n.after
+		all.gpus = addSupplies(all.gpus, n.gpus)
 		for k, o := range n.pods {
 			if i == 0 {
 				all.pods[k].ranks = slices.Clone(o.ranks)
@@ -56,6 +56,7 @@ func fold(nodes []*domain) *domain {
 				continue
 			}
 			all.pods[k].ranks = append(all.pods[k].ranks, o.ranks...)
+			all.pods[k].instead = append(all.pods[k].instead[:len(all.pods[k].instead):len(all.pods[k].instead)], o.instead...)
 			all.pods[k].kept += o.kept
 			all.pods[k].added += o.added
 		}

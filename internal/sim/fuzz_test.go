@@ -135,7 +135,11 @@ func randomGroup(r *rand.Rand, name string, levels []string, kind int) object {
 		topology["required"] = levels[required]
 	}
 	if r.IntN(3) == 0 {
-		topology["preferred"] = levels[r.IntN(3)]
+		preferred := r.IntN(3)
+		if required < 3 {
+			preferred = max(preferred, required)
+		}
+		topology["preferred"] = levels[preferred]
 	}
 	g["topology"] = topology
 	if r.IntN(3) == 0 {

@@ -24,14 +24,14 @@ func (w *world) ask(strategy string) *question {
 func (q *question) replace() {
 	for i := range q.Request.Groups {
 		g := &q.Request.Groups[i]
-		lost := 0
+		var lost []string
 		for k := range q.Running {
 			if r := &q.Running[k]; r.lost(q.Scenario) && q.groupOf(r) == g.Name {
-				lost++
+				lost = append(lost, r.Name)
 			}
 		}
-		if lost > 0 {
-			q.parts = append(q.parts, part{Group: g, count: lost, least: lost, kept: q.staying(g.Name)})
+		if n := len(lost); n > 0 {
+			q.parts = append(q.parts, part{Group: g, count: n, least: n, lost: lost, kept: q.staying(g.Name)})
 		}
 	}
 }
@@ -133,6 +133,27 @@ func (q *question) continuing(holds bool) {
 		changed = append(changed, held[name])
 	}
 	q.snapshot = q.snapshot.Next(q.snapshot.Generation+1, q.resources, changed)
+}
+
+// withShrinking is the cluster with the previous pods of the groups that shrink. The engine is
+// asked without them, as it has to find out which of them stay.
+func (q *question) withShrinking() *cluster.Snapshot {
+	held := map[string]*cluster.Node{}
+	for _, p := range q.parts {
+		for name, n := range p.limits {
+			for range n {
+				if held[name] == nil {
+					held[name] = q.snapshot.Node(name)
+				}
+				held[name] = held[name].With(q.member(held[name], p.Group))
+			}
+		}
+	}
+	var changed []*cluster.Node
+	for _, name := range slices.Sorted(maps.Keys(held)) {
+		changed = append(changed, held[name])
+	}
+	return q.snapshot.Next(q.snapshot.Generation, q.resources, changed)
 }
 
 // member is a previous pod of the group on its node. Nobody said which devices it has, only that

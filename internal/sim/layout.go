@@ -14,8 +14,8 @@ type domain struct {
 	// level is the label of the level, "" for the cluster and for nodes.
 	level, name string
 	isNode      bool
-	// total are its GPUs, free those free before the plan, after those free after it.
-	total, free, after int64
+	// gpus are its GPUs, by kind; nil where there are no nodes.
+	gpus []supply
 	// uplink is what is left of the link to the rest, in Mbit/s; nil where that is not known.
 	uplink *uplink
 	// marked says that the plan, or what came nearest to one, is in it.
@@ -29,8 +29,10 @@ type domain struct {
 // occupant are the pods of one group on one node.
 type occupant struct {
 	group string
-	// kept is how many were there before, added how many come without a rank of their own.
+	// kept is how many were there before, added how many come without a rank of their own, and
+	// instead of whom those come that replace others.
 	kept, added int
+	instead     []string
 	ranks       []int
 	// devices says, for each pod that comes, what it gets; empty where that is not known.
 	devices []string
@@ -44,15 +46,10 @@ type uplink struct{ mbps, free, after int64 }
 // layout returns the cluster with the plan in it, or with what came nearest to one. Putting the
 // plan in is also a check of it: an error means that the engine gave out what it does not have.
 func layout(q *question, d *placement.Decision, asked *asking, moves []placement.Move) (*domain, error) {
-	l := &layouter{q: q, before: q.snapshot, after: q.snapshot, pods: map[string][]occupant{}, rooms: map[roomKey]int{}}
+	l := &layouter{q: q, before: q.withShrinking(), after: q.snapshot, pods: map[string][]occupant{}, rooms: map[roomKey]int{}}
 	l.linksBefore = q.snapshot.UplinksLeft()
 	l.linksAfter = l.linksBefore
-	l.gpu = q.resources.Index(gpuResource)
-	for i := range q.Request.Groups {
-		if name := gpuResourceOf(&q.Request.Groups[i]); name != gpuResource {
-			l.gpu = q.resources.Index(name)
-		}
-	}
+	l.kinds = q.gpuKinds()
 	if !d.Feasible {
 		for _, m := range d.Why.Misses {
 			l.rooms[roomKey{m.Level, m.Domain}] = m.Room
@@ -79,9 +76,8 @@ func layout(q *question, d *placement.Decision, asked *asking, moves []placement
 type layouter struct {
 	q             *question
 	before, after *cluster.Snapshot
-	// gpu is the index of what counts as a GPU, -1 if no node has it.
-	gpu  int
-	pods map[string][]occupant
+	kinds         []*gpuKind
+	pods          map[string][]occupant
 	// rooms are how many pods fit in the domains that came nearest, each named once.
 	rooms map[roomKey]int
 	// linksBefore and linksAfter are what is left of the uplinks, as Snapshot.UplinksLeft says.
@@ -95,15 +91,15 @@ func (l *layouter) occupy(d *placement.Decision, asked *asking) {
 	for i := range l.q.Request.Groups {
 		g := &l.q.Request.Groups[i]
 		at := slices.IndexFunc(asked.parts, func(p part) bool { return p.Name == g.Name })
-		var a *placement.Assignment
 		if at >= 0 {
-			a = &d.Groups[at]
+			l.occupyBy(g, &d.Groups[at], &asked.parts[at])
+		} else {
+			l.occupyBy(g, nil, &part{})
 		}
-		l.occupyBy(g, a)
 	}
 }
 
-func (l *layouter) occupyBy(g *Group, a *placement.Assignment) {
+func (l *layouter) occupyBy(g *Group, a *placement.Assignment, p *part) {
 	by := map[string]*occupant{}
 	var order []string
 	on := func(node string) *occupant {
@@ -122,9 +118,14 @@ func (l *layouter) occupyBy(g *Group, a *placement.Assignment) {
 		ranked := len(kept) == 0 && len(l.q.Request.Replaces) == 0
 		for rank, node := range a.Nodes {
 			o := on(node)
-			if ranked {
+			switch {
+			case p.limits != nil:
+				o.kept++
+			case ranked:
 				o.ranks = append(o.ranks, rank)
-			} else {
+			case rank < len(p.lost):
+				o.instead = append(o.instead, p.lost[rank])
+			default:
 				o.added++
 			}
 			if said := devices(g, a, rank); said != "" {
@@ -178,7 +179,7 @@ func (l *layouter) domain(d cluster.Domain) *domain {
 	}
 	l.inside(out, d, d.Level+1)
 	for _, c := range out.children {
-		out.total, out.free, out.after = out.total+c.total, out.free+c.free, out.after+c.after
+		out.gpus = addSupplies(out.gpus, c.gpus)
 		out.marked = out.marked || c.marked
 	}
 	l.setRoom(out, roomKey{out.level, l.before.DomainName(d)})
@@ -215,15 +216,12 @@ func (l *layouter) nodes(out *domain, first, end int) {
 
 func (l *layouter) node(i int) *domain {
 	n := l.before.At(i)
-	free, after := l.freeGPUs(n), l.freeGPUs(l.after.At(i))
 	return &domain{
 		name:   n.Name,
 		isNode: true,
-		total:  l.totalGPUs(n),
-		free:   free,
-		after:  after,
-		// What moves changes nodes that nobody of the request goes to.
-		marked: len(l.pods[n.Name]) > 0 || free != after,
+		gpus:   l.supplyOf(n, l.after.At(i)),
+		// What moves or is evicted changes nodes that nobody of the request goes to.
+		marked: len(l.pods[n.Name]) > 0 || n != l.after.At(i),
 		room:   -1,
 		pods:   l.pods[n.Name],
 	}
@@ -253,26 +251,3 @@ func (l *layouter) setRoom(d *domain, key roomKey) {
 		delete(l.rooms, key)
 	}
 }
-
-func (l *layouter) totalGPUs(n *cluster.Node) int64 {
-	if n.Board != nil && l.wholeGPUs() {
-		return int64(n.Board.Count())
-	}
-	return n.Allocatable.At(l.gpu)
-}
-
-func (l *layouter) freeGPUs(n *cluster.Node) int64 {
-	switch {
-	case !n.Ready:
-		return 0
-	case n.Board == nil || !l.wholeGPUs():
-		return n.Free(l.gpu)
-	}
-	whole := int64(n.WholeGPUs().Count())
-	if n.Allocatable.At(l.gpu) > 0 {
-		return min(whole, n.Free(l.gpu))
-	}
-	return whole
-}
-
-func (l *layouter) wholeGPUs() bool { return l.gpu < 0 || l.q.resources.Name(l.gpu) == gpuResource }

@@ -72,7 +72,7 @@ func Place(s *Scenario, o Options) (*Result, error) {
 	if !o.Explain {
 		return r, nil
 	}
-	r.Explanation = explain(&d.Why)
+	r.Explanation = explain(q, &d, asked)
 	if r.tree, err = layout(q, &d, asked, r.moves); err != nil {
 		return nil, fmt.Errorf("answering %s: %w", s.Name, err)
 	}
@@ -185,7 +185,8 @@ func (s *Scenario) scoring(w *world) *placement.Scoring {
 func (r *Result) take(q *question, d *placement.Decision, asked *asking) {
 	r.Feasible, r.Undecided, r.Reason = d.Feasible, d.Undecided, d.Why.Sentence
 	if !d.Feasible {
-		r.MaxFeasible = d.Why.Room
+		r.MaxFeasible, r.Removed = d.Why.Room, removed(&d.Why)
+		r.Reason = asked.refusal(&d.Why, len(q.Request.Groups))
 		if i := slices.IndexFunc(asked.parts, func(p part) bool { return p.Name == d.Why.Group }); i >= 0 && len(q.Request.Replaces) == 0 {
 			r.MaxFeasible += len(asked.parts[i].kept)
 		}
@@ -203,6 +204,9 @@ func (r *Result) take(q *question, d *placement.Decision, asked *asking) {
 	}
 	for i := range d.Groups {
 		r.takeGroup(&d.Groups[i], &asked.parts[i])
+		if beside := besideText(len(d.Groups[i].Nodes), &asked.parts[i]); beside != "" {
+			r.Reason += "; " + beside
+		}
 	}
 	r.forgetUnknown(q)
 	for _, nodes := range r.Placement {

@@ -77,6 +77,17 @@ func (s *source) line(p path) int {
 	return line
 }
 
+// has tells whether the file says anything at the path.
+func (s *source) has(p path) bool {
+	n := s.root
+	for _, step := range p {
+		if n, _ = child(n, step); n == nil {
+			return false
+		}
+	}
+	return true
+}
+
 // child returns what is at one step inside a node, and its line: that of the key, where there
 // is one.
 func child(n *yaml.Node, step any) (inside *yaml.Node, line int) {

@@ -13,9 +13,10 @@ const maxProblems = 20
 
 // Problem is something wrong with a file.
 type Problem struct {
-	// File and Line say where it is; Line counts from 1, 0 is the file as a whole.
-	File string
-	Line int
+	// File, Line and Column say where it is. The two count from 1; 0 is the file, or the line, as
+	// a whole.
+	File         string
+	Line, Column int
 	// Path names the field: "nodes[0].gpus.links[1]".
 	Path string
 	// Text says what is wrong and what was expected.
@@ -27,6 +28,9 @@ func (p Problem) String() string {
 	place := p.File
 	if p.Line > 0 {
 		place = fmt.Sprintf("%s:%d", p.File, p.Line)
+	}
+	if p.Column > 0 {
+		place = fmt.Sprintf("%s:%d", place, p.Column)
 	}
 	if p.Path == "" {
 		return place + ": " + p.Text

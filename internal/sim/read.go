@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -54,6 +52,7 @@ func readFile(in Input, problems *Problems) []*Scenario {
 		left      = maxValues
 		full      = false
 		found     = 0
+		before    = len(*problems)
 	)
 	documents := yaml.NewDecoder(bytes.NewReader(in.Data))
 	for {
@@ -63,7 +62,8 @@ func readFile(in Input, problems *Problems) []*Scenario {
 			break
 		}
 		if err != nil {
-			*problems = append(*problems, syntaxProblem(in.Name, err))
+			// What seems wrong with the rest may come of that.
+			*problems = append((*problems)[:before], syntaxProblem(in, err))
 			return scenarios
 		}
 		for _, src := range split(in.Name, &document, problems) {
@@ -74,7 +74,7 @@ func readFile(in Input, problems *Problems) []*Scenario {
 			}
 		}
 	}
-	if found == 0 && len(*problems) == 0 {
+	if found == 0 && len(*problems) == before {
 		*problems = append(*problems, Problem{File: in.Name, Text: "holds no scenario; expected one, or a list of them under scenarios"})
 	}
 	return scenarios
@@ -139,17 +139,4 @@ func split(file string, document *yaml.Node, problems *Problems) []*source {
 		sources[i] = &source{file: file, root: n, prefix: path{"scenarios", i}, problems: problems}
 	}
 	return sources
-}
-
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
-
-// syntaxProblem puts the YAML library's message into our form.
-func syntaxProblem(file string, err error) Problem {
-	text := strings.ReplaceAll(err.Error(), "\n", " ")
-	p := Problem{File: file, Text: text + "; expected YAML or JSON"}
-	if m := yamlLine.FindStringSubmatch(text); m != nil {
-		p.Line, _ = strconv.Atoi(m[1])
-		p.Text = m[2] + "; expected YAML or JSON"
-	}
-	return p
 }

@@ -108,14 +108,14 @@ func TestProblems(t *testing.T) {
 		{"not a quantity", "cpu: 8,", "cpu: eight,", `17: nodes[1].allocatable.cpu: is the text "eight"; expected a Kubernetes quantity such as "500m" or "8"`},
 		{"NaN", "cpu: 8,", "cpu: .nan,", `nodes[1].allocatable.cpu: is .nan; expected a Kubernetes quantity`},
 		{"negative", "cpu: 8,", "cpu: -8,", `nodes[1].allocatable.cpu: is -8; expected nothing below zero`},
-		{"overflow", "cpu: 8,", "cpu: 9e30,", `nodes[1].allocatable.cpu: is 9e30; expected no more than a machine can have`},
+		{"overflow", "cpu: 8,", "cpu: 9e30,", `nodes[1].allocatable.cpu: is 9e30; expected up to 1125899906842`},
 		{"a quantity that takes hours", "cpu: 8,", "cpu: 5e9999999999,", `nodes[1].allocatable.cpu: is the text "5e9999999999"; expected a Kubernetes quantity`},
 		{"part of a GPU", `nvidia.com/gpu: "8"}`, `nvidia.com/gpu: "500m"}`, `nodes[1].allocatable["nvidia.com/gpu"]: is the text "500m"; expected a whole number`},
 		{"part of a thousandth", "cpu: 500m", "cpu: 500u", `running[0].requests.cpu: is the text "500u"; expected no less than thousandths`},
 		{"taint's effect", "effect: NoSchedule", "effect: Never", `7: nodes[0].taints[0].effect: is "Never"; expected one of NoSchedule, PreferNoSchedule, NoExecute`},
 		{"links one way", "[[0, 18], [18, 0]]", "[[0, 18], [12, 0]]", `11: nodes[0].gpus.links[0][1]: is 18, but [1][0] is 12; expected the same both ways`},
 		{"link to itself", "[[0, 18], [18, 0]]", "[[4, 18], [18, 0]]", `nodes[0].gpus.links[0][0]: is 4; expected 0`},
-		{"links not square", "[[0, 18], [18, 0]]", "[[0, 18], [18]]", `nodes[0].gpus.links[1]: has 1 entries; expected 2`},
+		{"links not square", "[[0, 18], [18, 0]]", "[[0, 18], [18]]", `nodes[0].gpus.links[1]: has 1 value; expected 2`},
 		{"PCIe class", "[[SELF, PIX], [PIX, SELF]]", "[[SELF, PIG], [PIG, SELF]]", `12: nodes[0].gpus.pcie[0][1]: is "PIG"; expected SELF, PIX`},
 		{"PCIe one way", "[[SELF, PIX], [PIX, SELF]]", "[[SELF, PIX], [SYS, SELF]]", `nodes[0].gpus.pcie[0][1]: is PIX, but [1][0] is SYS`},
 		{"lengths", "numa: [0, 0]", "numa: [0, 0, 1]", `13: nodes[0].gpus.numa: is of 3 GPUs; expected 2, as the other fields say`},
@@ -123,7 +123,7 @@ func TestProblems(t *testing.T) {
 		{"share over one", "milli: [1000, 600]", "milli: [1000, 1600]", `14: nodes[0].gpus.milli[1]: is 1600; expected 0 to 1000`},
 		{"used out of range", "used: [0, 1]", "used: [0, 8]", `21: nodes[1].gpus.used[1]: is 8; expected a GPU from 0 to 7`},
 		{"used twice", "used: [0, 1]", "used: [1, 1]", `nodes[1].gpus.used[1]: names GPU 1 for a second time`},
-		{"MIG start", "start: 6}", "start: 7}", `22: nodes[1].gpus.mig[0].start: is 7; expected one of [0 1 2 3 4 5 6], where 1g.10gb may start`},
+		{"MIG start", "start: 6}", "start: 7}", `22: nodes[1].gpus.mig[0].start: is 7; expected 0, 1, 2, 3, 4, 5 or 6, where 1g.10gb may start`},
 		{"MIG overlap", "start: 6}", "start: 2}", `nodes[1].gpus.mig[1]: overlaps mig[0] at slice 2 of GPU 2`},
 		{"MIG profile", "profile: 1g.10gb", "profile: 5g.10gb", `nodes[1].gpus.mig[0].profile: "5g.10gb" is no profile of this GPU; expected one of 1g.10gb`},
 		{"MIG on a used GPU", "mig: [{gpu: 2, profile: 1g", "mig: [{gpu: 1, profile: 1g", `nodes[1].gpus.mig[0]: is in use on GPU 1, which is in use otherwise, too`},
@@ -141,16 +141,29 @@ func TestProblems(t *testing.T) {
 		{"pod twice", "name: w-1", "name: w-0", `27: running[1].name: "w-0" is the name of an earlier pod, too`},
 		{"unknown strategy", "strategy: topologyAware", "strategy: best", `31: request.strategy: is "best"; expected one of`},
 		{"unknown level", "required: rack", "required: row", `37: request.groups[0].topology.required: "row" is none of the levels`},
-		{"count missing", "    count: 4\n", "", `38: request.groups[1].count: is 0; expected how many pods there are to be, at least 1`},
+		{"count missing", "    count: 4\n", "", `38: request.groups[1].count: is missing; expected how many pods there are to be, at least 1`},
 		{"minCount above count", "minCount: 2", "minCount: 5", `request.groups[1].minCount: is 5, but count is 4`},
 		{"too much in all", `cpu: "1", nvidia`, `cpu: "1000000000000", nvidia`, ``},
-		{"share beside whole GPUs", "gpusInclude", "gpuMilli: 100\n    gpusInclude", `request.groups[1].gpuMilli: stands beside 1 whole GPUs`},
+		{"share beside whole GPUs", "gpusInclude", "gpuMilli: 100\n    gpusInclude", `request.groups[1].gpuMilli: stands beside 1 whole GPU `},
 		{"MIG beside whole GPUs", "gpusInclude", "mig: [1g.10gb]\n    gpusInclude", `request.groups[1].mig: stands beside whole GPUs`},
 		{"include more than asked", "gpusInclude: [1]", "gpusInclude: [0, 1]", `request.groups[1].gpusInclude: names 2 GPUs, but the pod asks for 1`},
 		{"operator", "operator: In", "operator: Within", `request.groups[1].affinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].operator: is "Within"`},
 		{"values", "operator: In, values: [r2]", "operator: In", `matchExpressions[0].values: is empty; expected at least one value for In`},
 		{"toleration", "{key: gpu, operator: Exists}", "{key: gpu, operator: Exists, value: x}", `request.groups[1].tolerations[0].value: is "x" beside the operator Exists`},
 		{"slice without size", "slice: {size: 2, level", "slice: {level", `request.groups[1].slice.size: is missing`},
+		{"slice of nothing", "slice: {size: 2, level", "slice: {size: 0, level", `request.groups[1].slice.size: is 0; expected at least 1`},
+		{"too much memory", "cpu: 8,", "memory: 5e20,", `nodes[1].allocatable.memory: is 5e20; expected up to 1Pi`},
+		{"unknown MIG profile", `requests: {cpu: "1", nvidia.com/gpu: 1}`, "mig: [9g.99gb]", `request.groups[1].mig[0]: "9g.99gb" is a profile of no GPU that is known`},
+		{"preferred wider than required", "topology: {required: rack}", "topology: {required: kubernetes.io/hostname, preferred: rack}", `topology.preferred: rack is wider than the required level, kubernetes.io/hostname`},
+		{"preferred wider than required in a set", "{groups: [workers], preferred: rack}", "{groups: [workers], required: kubernetes.io/hostname, preferred: rack}", `request.sets[0].preferred: rack is wider than the required level`},
+		{"preferred wider than what is required together", "rack}\n  - name: workers\n", "kubernetes.io/hostname}\n  - name: workers\n    topology: {preferred: rack}\n", `request.groups[1].topology: rack is wider than the required level`},
+		{"a line in a name", "- name: b\n", "- name: \"b\\nx\"\n", `15: nodes[1].name: is the text "b\nx"; expected a text without control characters`},
+		{"a colour in a group's name", "name: workers", `name: "\e[31mworkers"`, `is the text "\x1b[31mworkers"; expected a text without control characters`},
+		{"a line in a domain", "rack: r2", `rack: "r\u2028"`, `labels.rack: is the text "r\u2028"; expected a text without`},
+		{"a colour in a resource", "cpu: 8,", `"\ecpu": 8,`, `nodes[1].allocatable["\x1bcpu"]: is a name with control characters`},
+		{"an anchor that is not there", "cpu: 8,", "cpu: *nope,", "broken.yaml:17:22: unknown anchor 'nope' referenced"},
+		{"a NUL", "cpu: 8,", "cpu: \x00,", "broken.yaml:17:22: the control character U+0000 is not allowed"},
+		{"half a rune", "cpu: 8,", "cpu: \xc3(,", "broken.yaml:17:22: "},
 		{"slice without level", "slice: {size: 2, level: kubernetes.io/hostname}", "slice: {size: 2}", `request.groups[1].slice.level: is missing`},
 		{"slices that do not divide", "slice: {size: 2, level: kubernetes.io/hostname}", "slice: [{size: 4, level: rack}, {size: 3, level: kubernetes.io/hostname}]", `request.groups[1].slice[1].size: is 3 inside slices of 4`},
 		{"slices inside out", "slice: {size: 2, level: kubernetes.io/hostname}", "slice: [{size: 4, level: kubernetes.io/hostname}, {size: 2, level: rack}]", `request.groups[1].slice[1].level: rack is not inside the level of the slices around it, kubernetes.io/hostname`},
@@ -225,11 +238,33 @@ func TestSameNameTwice(t *testing.T) {
 	}
 }
 
+// TestSyntaxProblems holds messages to the place where the reader stopped, and to one a file.
+func TestSyntaxProblems(t *testing.T) {
+	for file, want := range map[string]string{
+		"{\"name\": \"x\",\n \"levels\": [}":      "bad.yaml:2:13: invalid character '}' looking for beginning of value; expected YAML or JSON",
+		"{\"name\": \"x\"} trailing17":            "bad.yaml:1:15: invalid character 't' after top-level value; expected YAML or JSON",
+		"name: x\nlevels: [rack: {, host]\n":      "bad.yaml:2: did not find expected node content; expected YAML or JSON",
+		"name: x\n\nrequest:\n\tname: t\n":        "bad.yaml:4: found character that cannot start any token; expected YAML or JSON",
+		"name: x\nlevels: [rack, é, *nope]\n":     "bad.yaml:2:19: unknown anchor 'nope' referenced; expected YAML or JSON",
+		"name: x\nsource: \"é\x07\"\n":            "bad.yaml:2:11: the control character U+0007 is not allowed; expected YAML or JSON",
+		"name: a\n---\nname: b\n---\nc: [\n---\n": "bad.yaml:6: did not find expected node content; expected YAML or JSON",
+	} {
+		_, err := Read(Input{Name: "bad.yaml", Data: []byte(file)})
+		if err == nil || err.Error() != want {
+			t.Errorf("of %q says\n  %v\nwant\n  %s", file, err, want)
+		}
+	}
+}
+
 func TestOddButRight(t *testing.T) {
 	cases := map[string]string{
 		"documents":                         "name: a\nnodes: []\nrequest: {name: j, groups: [{name: g, count: 1}]}\n---\nname: b\nnodes: []\nrequest: {name: j, groups: [{name: g, count: 1}]}\n",
 		"aliases":                           "scenarios:\n- name: a\n  nodes:\n  - &n {name: x, allocatable: {cpu: 1}}\n  - {<<: *n, name: y}\n  request: {name: j, groups: [{name: g, count: 1}]}\n",
 		"nulls":                             "name: a\nlevels:\nnodes:\nrunning:\nrequest: {name: j, groups: [{name: g, count: 1, requests: }]}\nexpect:\n",
+		"no levels":                         "name: a\nnodes: [{name: x, labels: {rack: r}}]\nrequest: {name: j, groups: [{name: g, count: 1}]}\n",
+		"free text":                         "name: a\nsource: |\n  two\n  lines\nnodes: []\nrequest: {name: j, groups: [{name: g, count: 1}]}\nexpect: {reason: \"a\\nb\"}\n",
+		"a profile that a node describes":   "name: a\nnodes: [{name: x, gpus: {numa: [0], migProfiles: {9g.99gb: {starts: [0], size: 1}}}}]\nrequest: {name: j, groups: [{name: g, count: 1, mig: [9g.99gb]}]}\n",
+		"a profile that no node has":        "name: a\nnodes: [{name: x}]\nrequest: {name: j, groups: [{name: g, count: 1, mig: [1g.5gb, 7g.141gb, 2g.48gb-me]}]}\n",
 		"an overfull":                       "name: a\nnodes: [{name: x, allocatable: {cpu: 1}}]\nrunning: [{name: p, node: x, requests: {cpu: 2}}]\nrequest: {name: j, groups: [{name: g, count: 1}]}\n",
 		"a lost pod on a node that is gone": "name: a\nnodes: []\nrunning: [{name: p, workload: j, node: x, requests: {cpu: 2}}]\nrequest: {name: j, replaces: [p], groups: [{name: g, count: 1}]}\n",
 		"a skipped one that is wrong":       "scenarios:\n- {name: a, skip: why, nope: 1}\n- name: b\n  nodes: []\n  request: {name: j, groups: [{name: g, count: 1}]}\n",

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -99,28 +100,44 @@ func (s Style) tree(d *domain, depth int) *tree.Tree {
 		}
 	}
 	if len(hidden) > 0 {
-		t.Child(s.paint(more(hidden)+" with pods", grey, false))
+		t.Child(s.paint(more(hidden, shown)+" with pods", grey, false))
 	}
 	if len(folded) > 0 {
-		t.Child(s.paint(more(folded)+freeGPUs(folded), grey, false))
+		t.Child(s.paint(more(folded, shown)+freeGPUs(folded), grey, false))
 	}
 	return t
 }
 
-// more counts domains that are not shown: "… 61 more leaves".
-func more(folded []*domain) string {
-	return fmt.Sprintf("… %d more %s", len(folded), plural(kind(folded[0]), len(folded)))
+// more counts domains that are not shown, beside some that are: "… 61 more leaves".
+func more(folded []*domain, shown int) string {
+	if shown == 0 {
+		return "… " + counted(len(folded), kind(folded[0]))
+	}
+	return "… " + counted(len(folded), "more "+kind(folded[0]))
 }
 
 func freeGPUs(domains []*domain) string {
-	var free, total int64
+	var sum []supply
 	for _, d := range domains {
-		free, total = free+d.free, total+d.total
+		sum = addSupplies(sum, d.gpus)
 	}
-	if total == 0 {
-		return ""
+	if text := suppliesText(sum); text != "" {
+		return "  " + text
 	}
-	return fmt.Sprintf("  %d of %d GPUs free", free, total)
+	return ""
+}
+
+// uplinkText says what is left of an uplink: "1600 → 900 of 1600 Mbit/s up".
+func uplinkText(u *uplink) string {
+	if u.mbps < 10000 {
+		return fmt.Sprintf("%s of %d Mbit/s up", change(u.free, u.after), u.mbps)
+	}
+	gbps := func(mbps int64) string { return strconv.FormatFloat(float64(mbps)/1000, 'f', -1, 64) }
+	text := gbps(u.free)
+	if u.after != u.free {
+		text += " → " + gbps(u.after)
+	}
+	return fmt.Sprintf("%s of %s Gbit/s up", text, gbps(u.mbps))
 }
 
 // indent is what a level of the tree takes of a line.
@@ -133,11 +150,11 @@ func (s Style) line(d *domain, depth int) string {
 		name = kind(d) + " " + d.name
 	}
 	var facts []string
-	if d.total > 0 {
-		facts = append(facts, change(d.free, d.after)+fmt.Sprintf(" of %d GPUs free", d.total))
+	if text := suppliesText(d.gpus); text != "" {
+		facts = append(facts, text)
 	}
-	if u := d.uplink; u != nil {
-		facts = append(facts, fmt.Sprintf("%s of %s Gbit/s up", change(u.free/1000, u.after/1000), fmt.Sprint(u.mbps/1000)))
+	if d.uplink != nil {
+		facts = append(facts, uplinkText(d.uplink))
 	}
 	fact := strings.Join(facts, ", ")
 	used := depth*indent + utf8.RuneCountInString(name) + 2 + utf8.RuneCountInString(fact)
@@ -149,7 +166,7 @@ func (s Style) line(d *domain, depth int) string {
 		text += "  " + s.paint(fact, grey, false)
 	}
 	if d.room >= 0 {
-		text += "  " + s.paint(fmt.Sprintf("room for %d %s", d.room, plural("pod", d.room)), yellow, false)
+		text += "  " + s.paint("room for "+counted(d.room, "pod"), yellow, false)
 	}
 	for _, o := range d.pods {
 		who := o.String()
@@ -175,16 +192,26 @@ func (o occupant) String() string {
 	if len(o.ranks) > 0 {
 		who = append(who, o.group+" "+ranges(o.ranks))
 	}
+	var others []string
 	if o.added > 0 {
-		who = append(who, fmt.Sprintf("%s: %d new", o.group, o.added))
+		others = append(others, fmt.Sprintf("%d new", o.added))
+	}
+	if len(o.instead) > 0 {
+		others = append(others, "in place of "+strings.Join(o.instead, ", "))
 	}
 	if o.kept > 0 {
-		who = append(who, fmt.Sprintf("%s: %d stay", o.group, o.kept))
+		others = append(others, stay(o.kept))
+	}
+	if len(others) > 0 {
+		who = append(who, o.group+": "+strings.Join(others, ", "))
 	}
 	text := "→ " + strings.Join(who, ", ")
 	if len(o.devices) > 0 {
 		text += "  on " + together(o.devices)
-		if o.each {
+		switch {
+		case o.each && strings.HasSuffix(text, " each"):
+			text += ", on every node"
+		case o.each:
 			text += " of each"
 		}
 	}

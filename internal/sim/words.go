@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -18,17 +19,20 @@ func why(r *Result) [][2]string {
 		if text := nodeCounts(e); text != "" {
 			add("nodes", text)
 		}
-		if e.ChosenDomain != nil {
-			add("domain", domainText(e.ChosenDomain))
+		if d := e.ChosenDomain; d != nil {
+			add("domain", scoreText(e, kindOf(d.Level)+" "+d.Domain, d.Score, d.Terms))
 		}
-		if e.NextDomain != nil {
-			add("next best", domainText(e.NextDomain))
+		if d := e.NextDomain; d != nil {
+			add("next best", scoreText(e, kindOf(d.Level)+" "+d.Domain, d.Score, d.Terms))
 		}
-		if e.Chosen != nil {
-			add("chosen", fmt.Sprintf("%s scores %s%s", e.Chosen.Node, score(e.Chosen.Score), termsText(e.Chosen.Terms)))
+		if n := e.Chosen; n != nil {
+			add("chosen", scoreText(e, n.Node, n.Score, n.Terms))
 		}
-		if e.Next != nil {
-			add("next best", fmt.Sprintf("%s scores %s%s", e.Next.Node, score(e.Next.Score), termsText(e.Next.Terms)))
+		if n := e.Next; n != nil {
+			add("next best", scoreText(e, n.Node, n.Score, n.Terms))
+		}
+		for _, p := range e.Missed {
+			add("preferred", preferenceText(e, p))
 		}
 		if text := missesText(r, e); text != "" {
 			add("nearest", text)
@@ -55,14 +59,44 @@ func why(r *Result) [][2]string {
 		if x.Agrees {
 			add("expected", expected+": as it is")
 		} else {
-			add("expected", expected+": NOT what the answer is")
+			add("expected", expected+", but it is not")
 		}
 	}
 	return rows
 }
 
-func domainText(d *DomainScore) string {
-	return fmt.Sprintf("%s %s scores %s%s", kindOf(d.Level), d.Domain, score(d.Score), termsText(d.Terms))
+// scoreText says what a score is made of. A score without terms says nothing to anybody but the
+// strategy: what it is worth is which comes first.
+func scoreText(e *Explanation, what string, value float64, terms []Term) string {
+	if e.several() && e.Group != "" {
+		what += " for " + e.Group
+	}
+	if len(terms) == 0 {
+		return what
+	}
+	return fmt.Sprintf("%s scores %s%s", what, score(value), termsText(terms))
+}
+
+// besideText says how the pods that are placed of a group relate to those that it has: "" if it
+// has none.
+func besideText(placed int, p *part) string {
+	text := p.Name + ": " + strconv.Itoa(placed)
+	switch {
+	case len(p.lost) > 0:
+		text += " in place of " + strings.Join(p.lost, ", ")
+	case p.limits != nil:
+		return fmt.Sprintf("%s of %d that run stay", text, p.previousCount())
+	case len(p.kept) > 0:
+		text += " new"
+	default:
+		return ""
+	}
+	if n := len(p.kept); n == 1 {
+		text += " beside 1 that stays"
+	} else if n > 1 {
+		text += fmt.Sprintf(" beside %d that stay", n)
+	}
+	return text
 }
 
 // reasonText words why nodes cannot take a pod. A reason that is not here is shown as it is.
@@ -77,7 +111,7 @@ func reasonText(reason string) string {
 		"wrongProduct":      "of another product",
 		"wrongArchitecture": "of another architecture",
 		"memoryTooSmall":    "with too little GPU memory",
-		"noShares":          "that do not share GPUs",
+		"noShares":          "without shared GPUs",
 		"shareTooSmall":     "whose shares are too small",
 		"noMIG":             "without these MIG profiles",
 		"nodeTooSmall":      "too small even when empty",
@@ -87,6 +121,7 @@ func reasonText(reason string) string {
 		"othersTaken":       "with too little CPU, memory or other resources free",
 		"notLocated":        "without a label of the level",
 		"avoided":           "avoided",
+		"insideUnknown":     "whose GPUs are not known one by one",
 		"limited":           "where the group has no pods to keep",
 	}[reason]
 	if !ok {
@@ -154,7 +189,11 @@ func missesText(r *Result, e *Explanation) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return "room for " + strings.Join(parts, ", ")
+	text := "room for " + strings.Join(parts, ", ")
+	if e.several() && e.Group != "" {
+		return "of " + e.Group + ", " + text
+	}
+	return text
 }
 
 func proof(e *Explanation) string {
@@ -166,7 +205,20 @@ func proof(e *Explanation) string {
 		if c.Level != "" {
 			where = "the best " + kindOf(c.Level) + ", " + c.Domain + ","
 		}
-		return fmt.Sprintf("%s holds %d of the %d pods of %s that are needed", where, c.Room, c.Need, groups)
+		more, are := "pod", "are"
+		if e.kept > 0 {
+			more = "more pod"
+		}
+		if c.Need == 1 {
+			are = "is"
+		}
+		return fmt.Sprintf("%s holds %d of the %s of %s that %s needed", where, c.Room, counted(c.Need, more), groups, are)
+	case "noDomainHoldsEach":
+		where := "the cluster"
+		if c.Level != "" {
+			where = "no " + kindOf(c.Level)
+		}
+		return where + " has room for each of " + groups + " by itself"
 	case "tooManyMoves":
 		return fmt.Sprintf("at least %d workloads have to move, and %d may", c.Need, c.Room)
 	case "tooMuchInAll":
@@ -181,10 +233,23 @@ func proof(e *Explanation) string {
 }
 
 func changeText(c Change) string {
-	if c.To == "none" {
-		return "without " + c.Field
+	field := c.Field
+	if field == "bandwidth" {
+		field = "bandwidthMbps"
 	}
-	return "with " + c.Field + " " + c.To
+	text := "with " + field + " " + c.To
+	switch {
+	case c.Field == "replaces" && c.Group == "":
+		return "replacing only " + c.To + " of them"
+	case c.Field == "replaces":
+		text = "replacing only " + c.To
+	case c.To == "none":
+		text = "without " + c.Field
+	}
+	if c.Group != "" {
+		text += " of " + c.Group
+	}
+	return text
 }
 
 // sentence writes a reason with a capital letter and a full stop.
@@ -224,6 +289,9 @@ func plural(noun string, n int) string {
 	return noun + "s"
 }
 
+// counted writes a number with its noun: "1 pod", "2 pods".
+func counted(n int, noun string) string { return fmt.Sprintf("%d %s", n, plural(noun, n)) }
+
 // ranges writes ascending numbers: "0-3, 6".
 func ranges(numbers []int) string {
 	var parts []string
@@ -242,8 +310,19 @@ func ranges(numbers []int) string {
 	return strings.Join(parts, ",")
 }
 
+// stay says how many are where they were.
+func stay(n int) string {
+	if n == 1 {
+		return "1 stays"
+	}
+	return fmt.Sprintf("%d stay", n)
+}
+
 // together joins what several pods get, and says once what they have in common: "GPUs 0-1 | 2-3".
 func together(devices []string) string {
+	if len(devices) > 1 && !slices.ContainsFunc(devices, func(d string) bool { return d != devices[0] || strings.Contains(d, "GPU ") }) {
+		return devices[0] + " each"
+	}
 	common := ""
 	var rest []string
 	for i, d := range devices {

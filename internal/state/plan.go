@@ -69,8 +69,11 @@ func (s *State) Plan(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask Ask) (plac
 	ask.narrow(&r.Groups[0])
 	s.release(w.UID, ask.Ranks)
 	d, err := placement.Plan(s.current(), &r, placement.Options{Strategies: s.strategies, Cache: &s.cache})
-	if err != nil || !d.Feasible {
-		return d, nil, err
+	if err != nil {
+		return d, nil, &InvalidError{Field: "spec", Problem: err.Error()}
+	}
+	if !d.Feasible {
+		return d, nil, nil
 	}
 	nodeOf := make(map[int32]string, d.Size())
 	for i, node := range d.Nodes() {

@@ -64,6 +64,7 @@ func shape(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, resources *cluster.Resou
 		GPUResource:     resources.Index(name),
 		GPUResourceName: name,
 		Selector:        translateSelector(pod),
+		Likes:           translateLikes(pod),
 	}
 	s.Resources = podUse(pod, resources)
 	s.GPUs = int64(max(w.Spec.GPUCount, 1))
@@ -117,11 +118,7 @@ func translateTopology(group *placement.Group, t *gpuv1alpha1.TopologyRequiremen
 		return err
 	}
 	if slice.Level < group.Topology.Required {
-		return &InvalidError{
-			Field: "spec.topology.slice.level",
-			Problem: fmt.Sprintf("%s is wider than %s, which is required of the whole gang: ask for slices at %s or a narrower level",
-				t.Slice.Level, t.Required, t.Required),
-		}
+		return nil // One narrower domain holds the gang, and so every slice of it.
 	}
 	group.Slices = []placement.Slice{slice}
 	return nil
@@ -151,17 +148,35 @@ func translateSelector(pod *corev1.Pod) cluster.Selector {
 	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return s
 	}
-	for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-		t := make(cluster.Term, 0, len(term.MatchExpressions)+len(term.MatchFields))
-		for _, e := range term.MatchExpressions {
-			t = append(t, cluster.Requirement{Key: e.Key, Operator: cluster.Operator(e.Operator), Values: e.Values})
-		}
-		for _, e := range term.MatchFields {
-			t = append(t, cluster.Requirement{Key: e.Key, Operator: cluster.Operator(e.Operator), Values: e.Values, Field: true})
-		}
-		s.Terms = append(s.Terms, t)
+	terms := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	for i := range terms {
+		s.Terms = append(s.Terms, translateTerm(&terms[i]))
 	}
 	return s
+}
+
+func translateTerm(term *corev1.NodeSelectorTerm) cluster.Term {
+	t := make(cluster.Term, 0, len(term.MatchExpressions)+len(term.MatchFields))
+	for _, e := range term.MatchExpressions {
+		t = append(t, cluster.Requirement{Key: e.Key, Operator: cluster.Operator(e.Operator), Values: e.Values})
+	}
+	for _, e := range term.MatchFields {
+		t = append(t, cluster.Requirement{Key: e.Key, Operator: cluster.Operator(e.Operator), Values: e.Values, Field: true})
+	}
+	return t
+}
+
+// translateLikes reads preferred node affinity.
+func translateLikes(pod *corev1.Pod) []placement.Like {
+	a := pod.Spec.Affinity
+	if a == nil || a.NodeAffinity == nil {
+		return nil
+	}
+	var likes []placement.Like
+	for _, p := range a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
+		likes = append(likes, placement.Like{Term: translateTerm(&p.Preference), Weight: int(p.Weight)})
+	}
+	return likes
 }
 
 // seed makes strategy random the same for one attempt of one workload, whoever plans it.

@@ -47,14 +47,6 @@ func TestBadSpecsSayWhatToChangeAndRunOnceChanged(t *testing.T) {
 			inOne("rack"), inOne("spine"),
 		},
 		{
-			"slices-wider-than-the-gang", gpuv1alpha1.ConditionAccepted, "InvalidSpec", "ask for slices at leaf or a narrower level",
-			func(w *gpuv1alpha1.GPUWorkload) {
-				inOne("leaf")(w)
-				w.Spec.Topology.Slice = &gpuv1alpha1.TopologySlice{Level: "spine", Size: 1}
-			},
-			inOne("leaf"),
-		},
-		{
 			"two-gpu-containers", gpuv1alpha1.ConditionAccepted, "InvalidSpec", "take the request out of the other",
 			func(w *gpuv1alpha1.GPUWorkload) {
 				w.Spec.Template.Spec.Containers = []corev1.Container{{Name: "a", Image: "x", Resources: gpu}, {Name: "b", Image: "x", Resources: amd}}
