@@ -76,7 +76,8 @@ func (l *line) stand(j *waiting) *tenant {
 
 // wait says why a job neither starts nor holds room.
 func (f *filler) wait(j *waiting) {
-	name, why := j.Request.Name, ""
+	name := j.Request.Name
+	var why string
 	switch e := j.p.asker(); {
 	case e.fits(f.line.now):
 		why = fmt.Sprintf("there is room for %s now, but it is held for %s", name, f.line.holders())

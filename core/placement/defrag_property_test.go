@@ -196,7 +196,7 @@ func TestMovePropertiesFindMistakes(t *testing.T) {
 func seeingWork(edit func(*cluster.Workload), pods func(*cluster.Pod)) moveFunc {
 	return func(s *cluster.Snapshot, r *Request, o MoveOptions) (Moves, error) {
 		work := map[*cluster.Workload]*cluster.Workload{}
-		real := map[*cluster.Pod]*cluster.Pod{}
+		original := map[*cluster.Pod]*cluster.Pod{}
 		var nodes []*cluster.Node
 		for _, n := range s.Nodes() {
 			next := *n
@@ -210,7 +210,7 @@ func seeingWork(edit func(*cluster.Workload), pods func(*cluster.Pod)) moveFunc 
 				}
 				own.Workload = work[p.Workload]
 				pods(&own)
-				real[&own] = p
+				original[&own] = p
 				next.Pods = append(next.Pods, &own)
 			}
 			nodes = append(nodes, &next)
@@ -219,7 +219,7 @@ func seeingWork(edit func(*cluster.Workload), pods func(*cluster.Pod)) moveFunc 
 		for i := range m.Moves {
 			for k := range m.Moves[i].Pods {
 				p := &m.Moves[i].Pods[k]
-				was := real[p.Before.Pod]
+				was := original[p.Before.Pod]
 				p.Before.Pod, p.After.Pod.Workload, p.After.Pod.Needs = was, was.Workload, was.Needs
 			}
 		}

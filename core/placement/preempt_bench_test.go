@@ -65,13 +65,27 @@ func BenchmarkReclaimLargeJob(b *testing.B) {
 	}
 }
 
-// BenchmarkReclaimImpossible proves that evicting whatever may be evicted is not enough.
+// BenchmarkReclaimImpossible proves that evicting whatever may be evicted is not enough: too
+// few may be; no leaf is large enough; pods must be apart and there are too few nodes.
 func BenchmarkReclaimImpossible(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
 		s := fullOf(b, n, 1, 1, 9)
 		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) { benchPreempt(b, s, large(n/2), false) })
 		b.Run(fmt.Sprintf("leaf/nodes=%d", n), func(b *testing.B) {
 			benchPreempt(b, fullOf(b, n, 1, 1, 1), large(17, group(func(g *Group) { g.Topology.Required = leaf })), false)
+		})
+		b.Run(fmt.Sprintf("apart/nodes=%d", n), func(b *testing.B) {
+			// Each pod on a node of its own: room for many, nodes for too few.
+			full := fullOf(b, n, 1, 1, 1)
+			apart := map[string]int{}
+			for _, node := range full.Nodes() {
+				apart[node.Name] = 1
+			}
+			r := large(n+1, group(func(g *Group) {
+				g.Limits, g.Pod.GPUs = apart, 1
+				g.Pod.Resources = cluster.Vector{1000, 1 << 30, 1, 1}
+			}))
+			benchPreempt(b, full, r, false)
 		})
 	}
 }

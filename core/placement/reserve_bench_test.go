@@ -21,9 +21,9 @@ func fullOfJobs(b *testing.B) (*cluster.Snapshot, map[string]Run) {
 			gpus := min(left, 1<<(draw%4))
 			left -= gpus
 			w := &cluster.Workload{Name: fmt.Sprintf("job/%04d-%d", i, k)}
-			hours := time.Duration(1 + draw>>8%48)
+			p50 := time.Duration(60*(1+draw>>8%48)) * time.Minute
 			running[w.Name] = Run{
-				Estimate: Estimate{P50: hours * time.Hour, P90: 2 * hours * time.Hour},
+				Estimate: Estimate{P50: p50, P90: 2 * p50},
 				Elapsed:  time.Duration(draw>>16%60) * time.Minute,
 			}
 			pods = append(pods, cluster.Placement{Node: i, Pod: &cluster.Pod{Workload: w, Use: cluster.Vector{1000, 1 << 30, 1, gpus}}})
@@ -76,12 +76,12 @@ func BenchmarkSchedule(b *testing.B) {
 		case i%10 < 3:
 			count = 8
 		}
-		hours := time.Duration(1 + i%24)
+		p50 := time.Duration(60*(1+i%24)) * time.Minute
 		queue[i] = Job{Request: ask(count, gpus, func(r *Request) {
 			r.Name = fmt.Sprintf("queue/%03d", i)
 			r.Groups[0].Topology.Required = []int{spine, leaf, AnyLevel}[min(2, 64/count/8)]
 			r.Priority = int32(i % 3)
-		}), Runtime: Estimate{P50: hours * time.Hour}, Waited: time.Duration(i) * time.Second}
+		}), Runtime: Estimate{P50: p50}, Waited: time.Duration(i) * time.Second}
 	}
 	o := Options{Strategies: registry(b), Cache: &Cache{}}
 	backlog := &Backlog{Queue: queue, Running: running}

@@ -29,7 +29,6 @@ type simJob struct {
 	started int
 	at      []cluster.Placement
 	nodes   []string
-	gone    bool
 	request *Request
 }
 

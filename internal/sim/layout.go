@@ -58,6 +58,9 @@ func layout(q *question, d *placement.Decision, asked *asking, moves []placement
 	}
 	if len(d.Groups) > 0 {
 		txn := q.snapshot.Begin()
+		for _, v := range d.Victims {
+			txn.Evict(v.Evicted...)
+		}
 		for i := range moves {
 			if err := moves[i].Make(txn); err != nil {
 				return nil, fmt.Errorf("the plan does not fit: %w", err)
