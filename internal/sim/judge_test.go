@@ -92,13 +92,29 @@ func (j *verdict) lost(r *Running) bool {
 	return r.Workload == j.s.Request.Name && slices.Contains(j.s.Request.Replaces, r.Name)
 }
 
+// evicted tells whether the pod makes way, which it must be allowed to.
+func (j *verdict) evicted(r *Running) bool {
+	if !slices.Contains(j.a.Victims, r.workload()) {
+		return false
+	}
+	switch {
+	case j.s.Request.Preemption != "lowerPriority":
+		j.bad("%s is evicted by a request that may not preempt", r.Name)
+	case r.Preemptible != nil && !*r.Preemptible:
+		j.bad("%s is evicted, and is not preemptible", r.Name)
+	case r.Priority >= j.s.Request.Priority:
+		j.bad("%s of priority %d makes way for %d", r.Name, r.Priority, j.s.Request.Priority)
+	}
+	return true
+}
+
 func (j *verdict) running() {
 	for i := range j.s.Running {
 		r := &j.s.Running[i]
 		if j.lost(r) || r.Node == "" || r.Phase == "Succeeded" || r.Phase == "Failed" {
 			continue
 		}
-		if j.moved(r) {
+		if j.moved(r) || j.evicted(r) {
 			continue
 		}
 		j.use(r.Node, r.Requests, 1)
