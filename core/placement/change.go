@@ -17,7 +17,7 @@ const (
 // which all of it would be met now. The groups are those that stand in the way; room is how
 // many pods of the only one fit, 0 where that is not known.
 func (p *planner) changes(groups []int, room int) []Change {
-	if p.quick {
+	if p.quick || p.unchanged {
 		return nil
 	}
 	var found []Change

@@ -49,6 +49,8 @@ type planner struct {
 	seeded   bool
 	scoring  *Scoring
 	cache    *Cache
+	// unchanged asks for no edits of the request that would be met: the world is not as it is.
+	unchanged bool
 	// quick asks for no explanation: only whether there is a plan matters.
 	quick bool
 	// root is the tree of what is placed together, largest the most of each resource that any

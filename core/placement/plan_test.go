@@ -298,3 +298,17 @@ func TestMalformedRequestsAreErrors(t *testing.T) {
 }
 
 func cheap(n *cluster.Node) { n.Labels[CheapNodeLabel] = "true" }
+
+// The last part of a split goes where it leaves the least room.
+func TestWhatIsLeftOverGoesIntoTheTightestLeaf(t *testing.T) {
+	s := world(
+		nodeSpec{name: "a1", leaf: "a", gpus: 8}, nodeSpec{name: "a2", leaf: "a", gpus: 8}, nodeSpec{name: "a3", leaf: "a", gpus: 8}, nodeSpec{name: "a4", leaf: "a", gpus: 8},
+		nodeSpec{name: "b1", leaf: "b", gpus: 8}, nodeSpec{name: "b2", leaf: "b", gpus: 8},
+	)
+	for _, strategy := range []string{"leastLoaded", "topologyAware"} {
+		d := plan(t, s, ask(2, 8, func(r *Request) { r.Strategy, r.Groups[0].Slices = strategy, []Slice{{leaf, 2}} }))
+		if !slices.Equal(d.Nodes(), []string{"b1", "b2"}) {
+			t.Errorf("%s: got %v", strategy, d.Nodes())
+		}
+	}
+}

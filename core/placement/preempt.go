@@ -23,6 +23,7 @@ func (p *planner) preempt(refused Decision) Decision {
 		v.rank = v.Priority
 	}
 	if len(e.all) == 0 {
+		refused.Why.Sentence += "; nothing that runs may be evicted for it"
 		return refused
 	}
 	without := e.without()
@@ -31,9 +32,12 @@ func (p *planner) preempt(refused Decision) Decision {
 	}
 	best := e.search(without)
 	if best == nil {
+		best = e.searchWithin(p.options.Budgets)
+	}
+	if best == nil {
 		refused.Undecided = true
 		refused.Why.Certificate = nil
-		refused.Why.Sentence = "room could be made only with more evictions than the budgets allow, as far as the search went; " + refused.Why.Sentence
+		refused.Why.Sentence = "no set of evictions within the budgets was found; " + refused.Why.Sentence
 		return refused
 	}
 	after := *p
@@ -45,6 +49,34 @@ func (p *planner) preempt(refused Decision) Decision {
 	slices.SortFunc(d.Victims, func(a, b Victim) int { return strings.Compare(a.Workload, b.Workload) })
 	d.Why.Sentence += e.words(d.Victims)
 	return d
+}
+
+// searchWithin searches again among fewer workloads: of each budget only as many as it has left,
+// the cheapest, so that no choice among them overdraws it; and then none that has a limited one.
+func (e *eviction) searchWithin(budgets map[string]int) *outcome {
+	for _, share := range [2]int{1, 0} {
+		left := map[string]int{}
+		for name, n := range budgets {
+			left[name] = n * share
+		}
+		chosen := map[*cluster.Workload]bool{}
+		for _, v := range slices.Backward(e.all) {
+			if n, limited := left[v.Budget]; v.Budget == "" || !limited || n > 0 {
+				chosen[v.Workload] = true
+				left[v.Budget] = n - 1
+			}
+		}
+		fewer := newEviction(e.p, func(w *cluster.Workload) bool { return chosen[w] })
+		for _, v := range fewer.all {
+			v.rank = v.Priority
+		}
+		if without := fewer.without(); fewer.fits(without) {
+			if best := fewer.search(without); best != nil {
+				return best
+			}
+		}
+	}
+	return nil
 }
 
 // eviction is the search for what has to leave its place: victims, or workloads that move.
@@ -73,6 +105,14 @@ type prey struct {
 	size int
 	// rank is the priority by which it is spared; where all are alike, it is 0 for all.
 	rank int32
+}
+
+// cost is what is lost with the workload; what is no amount counts as nothing.
+func (v *prey) cost() float64 {
+	if v.Cost >= 0 {
+		return v.Cost
+	}
+	return 0
 }
 
 // newEviction finds the workloads that may leave their places.
@@ -121,7 +161,7 @@ func (p *planner) mayEvict(w *cluster.Workload) bool {
 func dearer(a, b *prey) int {
 	return cmp.Or(
 		cmp.Compare(b.rank, a.rank),
-		cmp.Compare(b.Cost, a.Cost),
+		cmp.Compare(b.cost(), a.cost()),
 		cmp.Compare(b.size, a.size),
 		strings.Compare(a.Name, b.Name),
 	)
@@ -175,7 +215,7 @@ func (e *eviction) fits(s *cluster.Snapshot) bool {
 // refuse says that the request does not fit even without everything that may be evicted.
 func (e *eviction) refuse(without *cluster.Snapshot, refused Decision) Decision {
 	after := *e.p
-	after.s = without
+	after.s, after.unchanged = without, true
 	d := after.plan()
 	if d.Undecided {
 		d.Why.Sentence = fmt.Sprintf("with all %s gone: %s", plural(len(e.all), "workload")+" of lower priority", d.Why.Sentence)
@@ -183,7 +223,7 @@ func (e *eviction) refuse(without *cluster.Snapshot, refused Decision) Decision 
 	}
 	d.Why.Room = refused.Why.Room
 	d.Why.Changes = refused.Why.Changes
-	d.Why.Sentence = fmt.Sprintf("%s; preempting all %s of lower priority would not be enough: %s",
+	d.Why.Sentence = fmt.Sprintf("%s; without the %s of lower priority it would still not fit: %s",
 		refused.Why.Sentence, plural(len(e.all), "workload"), d.Why.Sentence)
 	return d
 }
@@ -203,7 +243,7 @@ func (e *eviction) words(victims []Victim) string {
 
 // victim tells which pods leave; kept are those that stay.
 func (v *prey) victim(kept map[*cluster.Pod]bool) Victim {
-	found := Victim{Workload: v.Name, Priority: v.Priority, Cost: v.Cost, Whole: len(kept) == 0}
+	found := Victim{Workload: v.Name, Priority: v.Priority, Cost: v.cost(), Whole: len(kept) == 0}
 	for _, at := range v.pods {
 		if !kept[at.Pod] {
 			found.Evicted = append(found.Evicted, at)
@@ -238,7 +278,7 @@ func (o *outcome) measure() [4]float64 {
 		}
 		left := len(v.pods) - len(o.kept[v])
 		m[1]++
-		m[2] += v.Cost * float64(left) / float64(max(1, v.size))
+		m[2] += v.cost() * float64(left) / float64(max(1, v.size))
 		m[3] += float64(left)
 	}
 	return m

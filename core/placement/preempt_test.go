@@ -314,3 +314,26 @@ func TestElasticVictimsShrink(t *testing.T) {
 		t.Errorf("both nodes: %+v", d.Victims)
 	}
 }
+
+// Where the cheapest victims share a budget that does not stretch, others make way.
+func TestBudgetsLeaveAnotherWay(t *testing.T) {
+	s := world(nodeSpec{name: "a", gpus: 8}, nodeSpec{name: "b", gpus: 8})
+	txn := s.Begin()
+	for _, w := range []struct {
+		node     int
+		workload cluster.Workload
+	}{
+		{0, cluster.Workload{Name: "x1", Budget: "team"}}, {0, cluster.Workload{Name: "x2", Budget: "team"}},
+		{1, cluster.Workload{Name: "y1", Priority: 1, Cost: math.NaN()}}, {1, cluster.Workload{Name: "y2", Priority: 1}},
+	} {
+		w.workload.Preemptible = true
+		if err := txn.Place(cluster.Placement{Node: w.node, Pod: &cluster.Pod{Workload: &w.workload, Use: cluster.Vector{0, 0, 1, 4}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := Plan(txn.Snapshot(), ask(1, 8, func(r *Request) { r.Priority, r.Preempts = 5, true }),
+		Options{Budgets: map[string]int{"team": 1}})
+	if err != nil || !d.Feasible || len(d.Victims) != 2 || d.Victims[0].Workload != "y1" || d.Victims[0].Cost != 0 {
+		t.Errorf("%v %+v: %s", err, d.Victims, d.Why.Sentence)
+	}
+}

@@ -122,7 +122,7 @@ func (e *eviction) price(g *gang, d cluster.Domain) []priced {
 				n.priority = float64(v.rank)
 			}
 			n.workloads += part
-			n.cost += v.Cost * part
+			n.cost += v.cost() * part
 		}
 		if len(e.at[i]) == 0 {
 			n.priority = -1 << 32 // Nothing is lost there.
@@ -206,7 +206,8 @@ func (e *eviction) putBack(without *cluster.Snapshot, batches []batch) *outcome 
 func (e *eviction) putAll(
 	s *cluster.Snapshot, batches []batch, back map[*prey]bool, fail func(*cluster.Snapshot, batch) *cluster.Snapshot,
 ) *cluster.Snapshot {
-	if !e.splits && len(batches) > 1 {
+	// Of several groups each question is a search: there, halving asks far fewer.
+	if !e.splits && e.group != nil && len(batches) > 1 {
 		for i := range batches {
 			s = e.putAll(s, batches[i:i+1], back, fail)
 		}
@@ -248,17 +249,29 @@ func (e *eviction) shrink(s *cluster.Snapshot, v *prey) (*cluster.Snapshot, map[
 	if least <= 0 || least >= v.size {
 		return s, nil
 	}
-	next, kept := s, map[*cluster.Pod]bool{}
-	for k := range v.pods {
-		if trial := putPods(next, v.pods[k:k+1]); e.fits(trial) {
-			next = trial
-			kept[v.pods[k].Pod] = true
+	best, most := s, map[*cluster.Pod]bool(nil)
+	for _, order := range [2][]cluster.Placement{v.pods, reversed(v.pods)} {
+		next, kept := s, map[*cluster.Pod]bool{}
+		for k := range order {
+			if trial := putPods(next, order[k:k+1]); e.fits(trial) {
+				next = trial
+				kept[order[k].Pod] = true
+			}
+		}
+		if len(kept) > len(most) {
+			best, most = next, kept
 		}
 	}
-	if len(kept) < least {
+	if len(most) < least {
 		return s, nil
 	}
-	return next, kept
+	return best, most
+}
+
+func reversed(pods []cluster.Placement) []cluster.Placement {
+	other := slices.Clone(pods)
+	slices.Reverse(other)
+	return other
 }
 
 // improve evicts one more workload and puts back what is not needed any more, as long as that
@@ -295,8 +308,12 @@ func (e *eviction) swap(from *outcome, extra *prey) *outcome {
 			s = next
 			continue
 		}
+		// What stayed of it goes, too, to see anew how much of it can.
+		stayed := slices.DeleteFunc(slices.Clone(v.pods), func(at cluster.Placement) bool { return !from.kept[v][at.Pod] })
+		var kept map[*cluster.Pod]bool
+		s, kept = e.shrink(dropPods(s, stayed), v)
 		o.gone = append(o.gone, v)
-		if kept := from.kept[v]; kept != nil {
+		if kept != nil {
 			o.kept[v] = kept
 		}
 	}

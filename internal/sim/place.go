@@ -84,10 +84,13 @@ type caller struct {
 	options placement.Options
 	clock   func() time.Time
 	elapsed time.Duration
+	// peaceful asks without evictions.
+	peaceful bool
 }
 
 func (c *caller) ask(q *question, without []int) (placement.Decision, *asking, error) {
 	asked := q.request(without)
+	asked.request.Preempts = asked.request.Preempts && !c.peaceful
 	if len(asked.parts) == 0 {
 		d := placement.Decision{Feasible: true}
 		d.Why.Sentence = "nothing is to be placed: what runs already is what is asked for"
@@ -112,6 +115,19 @@ const maxOptional = 6
 // plan asks for everything, and then without the groups that have enough already, as few of
 // them as possible.
 func (c *caller) plan(q *question) (placement.Decision, *asking, error) {
+	if q.Request.Preemption == "lowerPriority" && slices.ContainsFunc(q.parts, func(p part) bool { return p.least == 0 }) {
+		// Nobody makes way for what is only welcome: first without evictions, in every way.
+		c.peaceful = true
+		d, asked, err := c.planWays(q)
+		if err != nil || d.Feasible {
+			return d, asked, err
+		}
+		c.peaceful = false
+	}
+	return c.planWays(q)
+}
+
+func (c *caller) planWays(q *question) (placement.Decision, *asking, error) {
 	first, asked, err := c.ask(q, nil)
 	if err != nil || first.Feasible {
 		return first, asked, err

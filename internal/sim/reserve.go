@@ -68,6 +68,9 @@ func (w *world) runs() map[string]placement.Run {
 	runs := map[string]placement.Run{}
 	for i := range w.Running {
 		r := &w.Running[i]
+		if !r.holds(w.Scenario) {
+			continue
+		}
 		run := runs[r.workload()]
 		says := r.Ends.estimate()
 		run.P50, run.P90 = max(run.P50, says.P50), max(run.P90, says.P90)
