@@ -100,10 +100,7 @@ func TestDeviceMovesFindMistakes(t *testing.T) {
 	k := newKit(t, 5, 2, 5)
 	k.devices = true
 	o, found := Options{Strategies: registry(t)}, false
-	cases(t, 20000, func(t *rapid.T) {
-		if found {
-			return
-		}
+	until(t, 4000, &found, func(t *rapid.T) {
 		s, r := drawDeviceMoves(t, k, o)
 		m, err := Defragment(s, r, MoveOptions{Options: o})
 		if err != nil {

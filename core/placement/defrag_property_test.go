@@ -182,7 +182,7 @@ func TestMovePropertiesFindMistakes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, found := Options{Strategies: registry(t)}, false
-			cases(t, 6000, func(t *rapid.T) {
+			until(t, 2000, &found, func(t *rapid.T) {
 				found = found || checkMoves(t, broken, o, &tallyMoves{}) != ""
 			})
 			if !found {

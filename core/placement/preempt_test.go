@@ -220,7 +220,7 @@ func TestPreemptionAgainstEverySet(t *testing.T) {
 	})
 	share := float64(optimal) / float64(max(plans, 1))
 	t.Logf("%d plans with victims, %.2f %% with as few as can be, at worst %.2f times as many", plans, 100*share, worst)
-	if share < 0.95 || worst > 1.5 {
+	if plans > 0 && (share < 0.95 || worst > 1.5) {
 		t.Errorf("%.2f %% optimal, at worst %.2f times: 95 %% and 1.5 are promised", 100*share, worst)
 	}
 }
@@ -281,7 +281,7 @@ func TestPreemptionPropertyFindsMistakes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := false
-			cases(t, 1000, func(t *rapid.T) {
+			until(t, 400, &found, func(t *rapid.T) {
 				problem, _, _ := checkPreemption(t, broken)
 				found = found || problem != ""
 			})

@@ -52,7 +52,12 @@ func TestPeakHasNoMoreRoomThanEither(t *testing.T) {
 		"forgets instances": forget(func(n, a *cluster.Node) { n.Instances = a.Instances }),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if wrong, roomy := peakIsWrong(t, of); wrong != (name != "whole") || roomy < 300 {
+			// A mistake may take more draws than usual to be seen.
+			wrong, roomy := peakIsWrong(t, of)
+			for round := 0; round < 30 && !wrong && name != "whole"; round++ {
+				wrong, _ = peakIsWrong(t, of)
+			}
+			if wrong != (name != "whole") || roomy < 300/slowdown {
 				t.Errorf("wrong is %v, %d nodes had room", wrong, roomy)
 			}
 		})
