@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/reyisjones/gpu-orchestrator/internal/sim"
+	"github.com/reyisjones/gpu-orchestrator/internal/problem"
 )
 
 // The exit codes of warp.
@@ -51,7 +51,7 @@ func Run(p Process) (code int) {
 	if err == nil {
 		return Done
 	}
-	var problems sim.Problems
+	var problems problem.Problems
 	if errors.As(err, &problems) {
 		fmt.Fprintln(p.Err, problems)
 		fmt.Fprintln(p.Err, "warp: the input is wrong; nothing was answered")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/reyisjones/gpu-orchestrator/internal/problem"
 	"github.com/reyisjones/gpu-orchestrator/internal/sim"
 )
 
@@ -127,18 +128,18 @@ func readScenarios(stdin io.Reader, flags placeFlags) ([]*sim.Scenario, error) {
 	}
 	var (
 		inputs     []sim.Input
-		unreadable sim.Problems
+		unreadable problem.Problems
 	)
 	for _, name := range flags.files {
 		in, err := readInput(stdin, name)
 		if err != nil {
-			unreadable = append(unreadable, sim.Problem{File: in.Name, Text: "cannot be read: " + err.Error()})
+			unreadable = append(unreadable, problem.Problem{File: in.Name, Text: "cannot be read: " + err.Error()})
 			continue
 		}
 		inputs = append(inputs, in)
 	}
 	scenarios, err := sim.Read(inputs...)
-	var problems sim.Problems
+	var problems problem.Problems
 	if len(unreadable) > 0 && (err == nil || errors.As(err, &problems)) {
 		return nil, append(unreadable, problems...)
 	}

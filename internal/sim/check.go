@@ -9,6 +9,7 @@ import (
 
 	"github.com/reyisjones/gpu-orchestrator/core/gpu"
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
+	"github.com/reyisjones/gpu-orchestrator/internal/problem"
 )
 
 // The labels and resources that a scenario's meaning hangs on.
@@ -43,7 +44,7 @@ func (s *Scenario) check() {
 		return
 	}
 	// The scenario says that its request contradicts itself: how it does is the answer.
-	kept, found := s.src.problems, Problems{}
+	kept, found := s.src.problems, problem.Problems{}
 	s.src.problems = &found
 	c.request()
 	s.src.problems = kept

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/reyisjones/gpu-orchestrator/internal/problem"
 )
 
 // path leads from a scenario to a field: strings are keys, numbers are indexes.
@@ -49,7 +51,7 @@ type source struct {
 	// root is the scenario in the file, prefix the way to it.
 	root     *yaml.Node
 	prefix   path
-	problems *Problems
+	problems *problem.Problems
 }
 
 // bad notes a problem with the field at the path, at the line of the field, or, where it is
@@ -58,7 +60,7 @@ func (s *source) bad(p path, text string) {
 	if len(*s.problems) >= maxNoted {
 		return
 	}
-	*s.problems = append(*s.problems, Problem{
+	*s.problems = append(*s.problems, problem.Problem{
 		File: s.file, Line: s.line(p), Path: s.prefix.with(p...).String(), Text: text,
 	})
 }

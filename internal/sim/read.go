@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/reyisjones/gpu-orchestrator/internal/problem"
 )
 
 // Input is a file to be read. Name is what messages call it.
@@ -18,15 +20,15 @@ type Input struct {
 	Data []byte
 }
 
-// Read reads scenarios and checks everything they say. The error is a Problems with all that is
-// wrong with any of the files; then there are no scenarios.
+// Read reads scenarios and checks everything they say. The error is a problem.Problems with all
+// that is wrong with any of the files; then there are no scenarios.
 //
 // A scenario that is to be skipped is left out if anything is wrong with it: its source knows
 // that it is not for us.
 func Read(inputs ...Input) ([]*Scenario, error) {
 	var (
 		scenarios []*Scenario
-		problems  Problems
+		problems  problem.Problems
 		names     = map[string]*Scenario{}
 	)
 	for _, in := range inputs {
@@ -46,7 +48,7 @@ func Read(inputs ...Input) ([]*Scenario, error) {
 	return scenarios, nil
 }
 
-func readFile(in Input, problems *Problems) []*Scenario {
+func readFile(in Input, problems *problem.Problems) []*Scenario {
 	var (
 		scenarios []*Scenario
 		left      = maxValues
@@ -75,14 +77,14 @@ func readFile(in Input, problems *Problems) []*Scenario {
 		}
 	}
 	if found == 0 && len(*problems) == before {
-		*problems = append(*problems, Problem{File: in.Name, Text: "holds no scenario; expected one, or a list of them under scenarios"})
+		*problems = append(*problems, problem.Problem{File: in.Name, Text: "holds no scenario; expected one, or a list of them under scenarios"})
 	}
 	return scenarios
 }
 
 // scenario reads and checks one scenario; nil if it is to be left out.
-func (d decoder) scenario(problems *Problems) *Scenario {
-	own := Problems{}
+func (d decoder) scenario(problems *problem.Problems) *Scenario {
+	own := problem.Problems{}
 	d.src.problems = &own
 	s := &Scenario{src: d.src}
 	d.value(d.src.root, reflect.ValueOf(s).Elem(), nil)
@@ -91,8 +93,8 @@ func (d decoder) scenario(problems *Problems) *Scenario {
 	s.check()
 	d.src.problems = problems
 	// What could not be read is zero now: what is wrong with that was said already.
-	own = slices.DeleteFunc(own, func(p Problem) bool {
-		return slices.ContainsFunc(unreadable, func(u Problem) bool { return inside(p.Path, u.Path) })
+	own = slices.DeleteFunc(own, func(p problem.Problem) bool {
+		return slices.ContainsFunc(unreadable, func(u problem.Problem) bool { return inside(p.Path, u.Path) })
 	})
 	if s.Skip != "" && len(unreadable)+len(own) > 0 {
 		return nil
@@ -108,7 +110,7 @@ func inside(p, other string) bool {
 }
 
 // split returns the scenarios of one document: itself, or what is listed under scenarios.
-func split(file string, document *yaml.Node, problems *Problems) []*source {
+func split(file string, document *yaml.Node, problems *problem.Problems) []*source {
 	if len(document.Content) == 0 {
 		return nil
 	}

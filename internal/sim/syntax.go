@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/reyisjones/gpu-orchestrator/internal/problem"
 )
 
 var (
@@ -19,9 +21,9 @@ var (
 
 // syntaxProblem puts the YAML library's message into our form. The library does not say where
 // it stopped at characters and anchors, and is a line off elsewhere.
-func syntaxProblem(in Input, err error) Problem {
+func syntaxProblem(in Input, err error) problem.Problem {
 	text := strings.ReplaceAll(err.Error(), "\n", " ")
-	p := Problem{File: in.Name}
+	p := problem.Problem{File: in.Name}
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
 		p.Line, _ = strconv.Atoi(m[1])
 		text = m[2]

@@ -66,14 +66,29 @@ var rules = []rule{
 	},
 	{
 		path:       "internal/cli",
-		only:       []string{"std", "internal/sim", "github.com/spf13/cobra", "golang.org/x/term"},
+		only:       []string{"std", "internal/problem", "internal/sim/...", "github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term"},
 		importedBy: []string{"cmd/warp"},
 		why:        "a command parses and prints; what it knows comes from elsewhere",
 	},
 	{
 		path: "internal/sim",
-		only: []string{"std", "core/...", "k8s.io/apimachinery/pkg/api/resource", "go.yaml.in/yaml/v3", "charm.land/lipgloss/v2/..."},
+		only: []string{"std", "core/...", "internal/problem", "k8s.io/apimachinery/pkg/api/resource", "go.yaml.in/yaml/v3", "charm.land/lipgloss/v2/..."},
 		why:  "a scenario is answered from its file alone: without a cluster, its API or its clients",
+	},
+	{
+		path: "internal/problem",
+		only: []string{"std"},
+		why:  "every reader says what is wrong with a file in its form",
+	},
+	{
+		path: "internal/sim/trace",
+		only: []string{"std", "internal/problem"},
+		why:  "traces are read without knowing what is done with them",
+	},
+	{
+		path: "internal/sim/chart",
+		only: []string{"std", "gonum.org/v1/plot/..."},
+		why:  "it draws lines and bars, whatever they mean",
 	},
 	{
 		path:       "internal/sandbox/...",

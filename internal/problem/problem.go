@@ -1,4 +1,6 @@
-package sim
+// Package problem is what is wrong with files that people give us: which file, where in it, what is
+// wrong and what was expected. It collects; it decides nothing.
+package problem
 
 import (
 	"cmp"
@@ -38,7 +40,7 @@ func (p Problem) String() string {
 	return place + ": " + p.Path + ": " + p.Text
 }
 
-// Problems is the error of files that cannot be answered: everything that is wrong with them.
+// Problems is the error of files that cannot be used: everything that is wrong with them.
 type Problems []Problem
 
 // Error lists the problems, one a line and up to 20 of a file, in the order of files and lines.
@@ -50,7 +52,7 @@ func (ps Problems) Error() string {
 			n++
 		}
 		of := slices.Clone(ps[:n])
-		slices.SortStableFunc(of, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
+		slices.SortStableFunc(of, func(a, b Problem) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
 		for i, p := range of {
 			if i == maxProblems {
 				lines = append(lines, fmt.Sprintf("%s: and %d more", p.File, len(of)-i))
