@@ -40,6 +40,11 @@ var rules = []rule{
 		why:  "it is the world as data, which everything else in core builds on",
 	},
 	{
+		path: "core/collective/...",
+		only: []string{"std", "core/cluster"},
+		why:  "it is arithmetic over a topology: what a placement costs does not depend on who made it",
+	},
+	{
 		path: "core/placement/...",
 		only: []string{"std", "core/gpu", "core/cluster", "core/placement/..."},
 		why:  "the engine sees the world only as core/cluster data, so that a what-if is an edited snapshot",
