@@ -19,7 +19,7 @@ func Seats(ranks []int) []Seat {
 	k := -1             // the seat of the rank before
 	for _, node := range ranks {
 		if k < 0 || seats[k].Node != node {
-			known := false
+			var known bool
 			if k, known = at[node]; !known {
 				k = len(seats)
 				at[node] = k

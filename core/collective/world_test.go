@@ -32,15 +32,6 @@ func fatTree(nodes, nodesPerLeaf, leavesPerSpine int) []place {
 	return places
 }
 
-// leafUplinks gives the uplink of each leaf so many megabits a second.
-func leafUplinks(s *cluster.Snapshot, mbps int64) []cluster.Uplink {
-	var uplinks []cluster.Uplink
-	for _, d := range s.Domains(1) {
-		uplinks = append(uplinks, cluster.Uplink{Level: 1, Path: s.At(d.First).Path[:2], Mbps: mbps})
-	}
-	return uplinks
-}
-
 func model(t testing.TB, f Fabric, s *cluster.Snapshot, uplinks ...cluster.Uplink) *Model {
 	t.Helper()
 	m, err := New(f, s, uplinks)
