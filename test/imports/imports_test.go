@@ -91,6 +91,16 @@ var rules = []rule{
 		why:  "traces are read without knowing what is done with them",
 	},
 	{
+		path: "internal/sim/fabric",
+		only: []string{"std", "core/gpu", "core/cluster", "core/collective", "internal/problem", "internal/sim/trace", "internal/sim/fabric/ibnet"},
+		why:  "it makes clusters as core data, and does not know who replays what on them",
+	},
+	{
+		path: "internal/sim/fabric/ibnet",
+		only: []string{"std", "internal/problem"},
+		why:  "it reads the output of a tool, whatever the fabric is then good for",
+	},
+	{
 		path: "internal/sim/chart",
 		only: []string{"std", "gonum.org/v1/plot/..."},
 		why:  "it draws lines and bars, whatever they mean",
