@@ -83,6 +83,6 @@ func (s *shape) cost(f *Fabric, bytes, ring, tree float64) Cost {
 	}
 	return Cost{
 		Ring: 2*(n-1)/n*bytes*max(node, ring) + s.ringSteps,
-		Tree: bytes*max(2*node, tree)/treeEfficiency + s.treeSteps,
+		Tree: 2*bytes*max(node, tree)/treeEfficiency + s.treeSteps,
 	}
 }

@@ -10,7 +10,8 @@ const NIC = -1
 type Crossing struct {
 	// Level and Domain are those of the Snapshot, or NIC and a node.
 	Level, Domain int
-	// Flows counts NICs that send at once: 8 for the ring of a gang that has 8 rails.
+	// Flows counts NICs that send at once, 8 for the ring of a gang that has 8 rails, each weighted
+	// with what it sends: a flow of a tree is a quarter of one of a ring.
 	Flows float64
 }
 
@@ -43,8 +44,9 @@ func (l *level) ringCrossings(seats []Seat, rails float64, crossed []int) []Cros
 	return l.crossings(leaving, rails)
 }
 
-// treeCrossings counts the edges of both trees that have one end in a domain. Each carries half
-// of the data up, to be reduced, and the same down; so it counts half.
+// treeCrossings counts the edges of both trees that have one end in a domain. Each brings half of
+// the data up, to be reduced, and the same down, where an edge of the ring brings nearly twice the
+// data one way; so it counts a quarter.
 func (l *level) treeCrossings(seats []Seat, rails float64) []Crossing {
 	first := l.group[seats[0].Node]
 	if !slices.ContainsFunc(seats, func(s Seat) bool { return l.group[s.Node] != first }) {
@@ -72,7 +74,7 @@ func (l *level) treeCrossings(seats []Seat, rails float64) []Crossing {
 			edge((i+1)%k, (up+1)%k) // or the first, shifted by one
 		}
 	}
-	return l.crossings(ends, rails/2)
+	return l.crossings(ends, rails/4)
 }
 
 // parent returns the parent of node i, not the root 0, in the first of the two trees over k nodes:

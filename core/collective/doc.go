@@ -6,7 +6,7 @@
 // counts. Of n ranks on k nodes, for S bytes:
 //
 //	ring  S * 2(n-1)/n * max(1/V, 1/(w*N), (e*w+x)/(w*C))   + 2 * (sum of the ring's edges - shortest)
-//	tree  S / 0.92     * max(2/V, 2/(w*N), (c*w/2+x)/(w*C)) + 2 * (log2(n/k)*Lg + log2(k)*Ln)
+//	tree  S * 2 / 0.92 * max(1/V, 1/(w*N), (c*w/4+x)/(w*C)) + 2 * (log2(n/k)*Lg + log2(k)*Ln)
 //
 // V is what a GPU sends inside its node, which counts where a node has two ranks or more; N is what
 // a NIC sends, and w how many of them do at once between two nodes: the smallest number of ranks on
@@ -34,9 +34,10 @@
 // # Sharing
 //
 // An edge of the ring counts as w flows on each uplink that it crosses; an edge of either tree, which
-// brings S/2 up and S/2 down, as w/2. An uplink is divided equally among the flows on it. Max-min fairness would hand on what a flow
-// cannot use, and be a little faster under load; but there, one more flow can speed up a third, and
-// a model in which sharing helps invites the planner to share.
+// brings S/2 up and S/2 down where the ring brings 2S one way, as w/4. An uplink is divided equally
+// among the flows on it: who has more connections for the same data gets no more of it. Max-min
+// fairness would hand on what a flow cannot use, and be a little faster under load; but there, one
+// more flow can speed up a third, and a model in which sharing helps invites the planner to share.
 //
 // # What it does not model
 //

@@ -73,7 +73,7 @@ func (m *Model) Gang(seats []Seat) *Gang {
 		for _, s := range seats {
 			// Two trees, in which a node has four edges in all.
 			g.ring = append(g.ring, Crossing{Level: NIC, Domain: s.Node, Flows: g.rails})
-			g.tree = append(g.tree, Crossing{Level: NIC, Domain: s.Node, Flows: 4 * g.rails / 2})
+			g.tree = append(g.tree, Crossing{Level: NIC, Domain: s.Node, Flows: 4 * g.rails / 4})
 		}
 	}
 	g.steps(m, crossed)

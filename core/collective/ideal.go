@@ -30,12 +30,12 @@ func (m *Model) ideal(ranks, gpus int, bytes float64) Cost {
 		}
 	}
 	s.steps(m, crossed)
-	return s.cost(&m.fabric, bytes, slowest, slowest)
+	return s.cost(&m.fabric, bytes, slowest, slowest/2)
 }
 
 // spread puts nodes into as few groups as hold them, marks as many edges of the ring as crossing,
-// and returns the seconds a byte of the uplinks: the ring leaves each group once, the trees twice
-// with half the data.
+// and returns the seconds a byte of the uplinks for the ring, which leaves each group once. The trees
+// do so by two edges of a quarter each.
 func (l *level) spread(nodes int, crossed []int) float64 {
 	n := min(1+sort.SearchInts(l.holds, nodes), len(l.holds), nodes)
 	if n < 2 {
