@@ -40,6 +40,11 @@ var rules = []rule{
 		why:  "it is the world as data, which everything else in core builds on",
 	},
 	{
+		path: "core/collective/...",
+		only: []string{"std", "core/cluster"},
+		why:  "it is arithmetic over a topology: what a placement costs does not depend on who made it",
+	},
+	{
 		path: "core/placement/...",
 		only: []string{"std", "core/gpu", "core/cluster", "core/placement/..."},
 		why:  "the engine sees the world only as core/cluster data, so that a what-if is an edited snapshot",
@@ -84,6 +89,16 @@ var rules = []rule{
 		path: "internal/sim/trace",
 		only: []string{"std", "internal/problem"},
 		why:  "traces are read without knowing what is done with them",
+	},
+	{
+		path: "internal/sim/fabric",
+		only: []string{"std", "core/gpu", "core/cluster", "core/collective", "internal/problem", "internal/sim/trace", "internal/sim/fabric/ibnet"},
+		why:  "it makes clusters as core data, and does not know who replays what on them",
+	},
+	{
+		path: "internal/sim/fabric/ibnet",
+		only: []string{"std", "internal/problem"},
+		why:  "it reads the output of a tool, whatever the fabric is then good for",
 	},
 	{
 		path: "internal/sim/chart",
