@@ -31,12 +31,12 @@ type class struct {
 	most int
 	// waits and completions are in seconds, one of each for every job that ended.
 	waits, completions []float32
-	// gangs are those starts of several pods of which near tells how near they were.
+	// gangs is how often a gang of several pods started, and in how many leaves and spines.
 	gangs, oneLeaf, oneSpine int
+	// alone and loaded are of each gang that ended how many times as long its all-reduces took as
+	// at the ideal place: with the network for itself, and beside those that ran with it.
+	alone, loaded []float32
 }
-
-// nearness says how close together a running gang is.
-type nearness struct{ leaves, spines int }
 
 func newMeasures(r *Replay) *measures {
 	m := &measures{gpu: r.shapes.gpu, free: make([]int64, r.s.Len()), all: &class{}, sizes: map[int]*class{}}
@@ -58,7 +58,7 @@ func strandedOn(n *cluster.Node, gpu int) int64 {
 }
 
 // changed takes note of nodes that changed, some of which may be named twice.
-func (m *measures) changed(old, now *cluster.Snapshot, nodes []int32) {
+func (m *measures) changed(now *cluster.Snapshot, nodes []int32) {
 	for _, i := range nodes {
 		n := now.At(int(i))
 		free := n.Free(m.gpu)
@@ -95,36 +95,29 @@ func (m *measures) started(r *Replay, j *job) {
 	if j.pods < 2 {
 		return
 	}
-	j.near = r.nearness(j.nodes)
+	leaves, spines := r.domains(r.shapes.leaf, j.nodes), r.domains(r.shapes.spine, j.nodes)
 	for _, c := range []*class{m.all, m.class(j.GPUs)} {
 		c.gangs++
-		if j.near.leaves == 1 {
+		if leaves == 1 {
 			c.oneLeaf++
 		}
-		if j.near.spines == 1 {
+		if spines == 1 {
 			c.oneSpine++
 		}
 	}
 }
 
-// nearness counts the domains of the two innermost levels that the nodes are in. Where there is
-// no such level, there is none to count.
-func (r *Replay) nearness(nodes []int32) nearness {
-	count := func(level int) int {
-		if level < 0 {
-			return 0
-		}
-		seen := map[int]bool{}
-		for _, i := range nodes {
-			seen[r.s.DomainOf(level, int(i))] = true
-		}
-		return len(seen)
+// domains counts the domains of a level that the nodes are in; 0 where there is no such level.
+func (r *Replay) domains(level int, nodes []int32) int {
+	if level < 0 {
+		return 0
 	}
-	return nearness{leaves: count(r.shapes.leaf), spines: count(r.shapes.leaf - 1)}
+	seen := map[int]bool{}
+	for _, i := range nodes {
+		seen[r.s.DomainOf(level, int(i))] = true
+	}
+	return len(seen)
 }
-
-// leave takes note of a job that leaves its nodes.
-func (m *measures) leave(*Replay, *job) {}
 
 // ended takes note of how a job went.
 func (m *measures) ended(r *Replay, j *job) {
@@ -132,6 +125,10 @@ func (m *measures) ended(r *Replay, j *job) {
 	for _, c := range []*class{m.all, m.class(j.GPUs)} {
 		c.waits = append(c.waits, wait)
 		c.completions = append(c.completions, completion)
+		if j.talk != nil {
+			c.alone = append(c.alone, float32(j.talk.alone.mean()))
+			c.loaded = append(c.loaded, float32(j.talk.loaded.mean()))
+		}
 	}
 }
 

@@ -17,7 +17,7 @@ type Policy struct {
 }
 
 // Queues are the orders in which waiting jobs are started.
-func Queues() []string { return []string{fifo, greedy, sjf, backfill, shortestBackfill, responseRatio} }
+func Queues() []string { return []string{fifo, greedy, sjf, backfill, responseRatio} }
 
 const (
 	// fifo starts jobs in the order of arrival and lets nobody pass one that waits.
@@ -28,8 +28,6 @@ const (
 	sjf = "sjf"
 	// backfill lets others pass a waiting job as long as that does not delay its reservation.
 	backfill = "backfill"
-	// shortestBackfill is backfill of a queue in the order of expected run times.
-	shortestBackfill = "sjf-backfill"
 	// responseRatio starts whatever fits, in the order of response ratios, and holds room for who
 	// has waited for too long.
 	responseRatio = "hrrn"
@@ -58,6 +56,27 @@ func ParsePolicy(text, defaultStrategy string) (Policy, error) {
 		return Policy{}, fmt.Errorf("policy %q: unknown strategy %q; expected one of %s", text, strategy, strings.Join(Strategies(), ", "))
 	}
 	return Policy{Name: queue + "/" + strategy, Queue: queue, Strategy: strategy}, nil
+}
+
+// DefaultPolicies are the product's, what most clusters have, and what tells the two apart.
+func DefaultPolicies() []string {
+	return []string{"hrrn/topologyAware", "fifo/leastAllocated", "greedy/leastAllocated", "hrrn/leastAllocated"}
+}
+
+// ParsePolicies reads policies, each of which must be there once.
+func ParsePolicies(texts []string, defaultStrategy string) ([]Policy, error) {
+	var policies []Policy
+	for _, text := range texts {
+		p, err := ParsePolicy(strings.TrimSpace(text), defaultStrategy)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(policies, p) {
+			return nil, fmt.Errorf("policy %s is there twice: expected each once", p.Name)
+		}
+		policies = append(policies, p)
+	}
+	return policies, nil
 }
 
 // blind tells whether the policy knows nothing of the network.

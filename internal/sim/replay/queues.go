@@ -16,8 +16,6 @@ func newQueue(p Policy) queue {
 		return &whateverFits{order: shortestFirst}
 	case backfill:
 		return &filling{}
-	case shortestBackfill:
-		return &filling{order: shortestFirst}
 	case responseRatio:
 		return &filling{order: highestRatio, patient: true}
 	}

@@ -3,10 +3,15 @@ package replay
 import (
 	"container/heap"
 	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
+	"github.com/reyisjones/gpu-orchestrator/core/collective"
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
+	"github.com/reyisjones/gpu-orchestrator/internal/problem"
 	"github.com/reyisjones/gpu-orchestrator/internal/sim/trace"
 )
 
@@ -31,16 +36,32 @@ type Options struct {
 	MoveCost time.Duration
 	// Queue narrows the trace to the jobs of one of its queues; "" takes all.
 	Queue string
+	// AllReduce is how many bytes gangs reduce at a time, Share the part of a job's time that this
+	// takes at the ideal place: both for the model of core/collective.
+	AllReduce, Share float64
 	// Started, where it is not nil, is told of every job that starts.
 	Started func(Start)
+}
+
+// Cluster is what a trace is replayed on.
+type Cluster struct {
+	// Name is what the user called it.
+	Name string
+	// Notes say what was understood of it.
+	Notes []string
+	// Snapshot is the cluster with nothing running.
+	Snapshot *cluster.Snapshot
+	// Model says what a place costs the gang there.
+	Model *collective.Model
 }
 
 // Start is a job that starts: when, in the trace's time, and where each of its pods goes, in the
 // order of ranks.
 type Start struct {
-	Job   *trace.Job
-	At    time.Duration
-	Nodes []string
+	Cluster, Policy string
+	Job             *trace.Job
+	At              time.Duration
+	Nodes           []string
 }
 
 // placed is a pod with the position of its node.
@@ -65,16 +86,18 @@ type job struct {
 	moved  time.Duration
 	placed []placed
 	nodes  []int32
-	near   nearness
+	talk   *talk
 }
 
 // Replay is one policy at work.
 type Replay struct {
 	policy  Policy
+	cluster string
 	options Options
 	shapes  *shapes
 	jobs    *trace.Jobs
 	s       *cluster.Snapshot
+	talks   *talks
 	now     time.Duration
 	next    *trace.Job
 	ends    ends
@@ -97,16 +120,25 @@ type queue interface {
 	wake(r *Replay) (time.Duration, bool)
 }
 
-// Source opens the trace anew.
-type Source func(trace.JobsOptions) *trace.Jobs
+// Trace is a file of jobs, which every replay opens anew.
+type Trace struct {
+	// Name is what messages call it.
+	Name string
+	Open func() (io.ReadCloser, error)
+}
 
 // Run replays the trace. The error is a problem.Problems where the trace is wrong.
-func Run(p Policy, s *cluster.Snapshot, open Source, o Options) (*Result, error) {
-	r, err := newReplay(p, s, o)
+func Run(p Policy, c Cluster, t Trace, o Options) (*Result, error) {
+	r, err := newReplay(p, c, o)
 	if err != nil {
 		return nil, err
 	}
-	r.jobs = open(trace.JobsOptions{Models: models(s), Queue: o.Queue, Refuse: r.shapes.refuse})
+	in, err := t.Open()
+	if err != nil {
+		return nil, fmt.Errorf("opening the trace: %w", err)
+	}
+	defer in.Close()
+	r.jobs = trace.NewJobs(t.Name, in, trace.JobsOptions{Models: models(c.Snapshot), Queue: o.Queue, Refuse: r.shapes.refuse})
 	r.read()
 	for {
 		more, err := r.step()
@@ -120,10 +152,14 @@ func Run(p Policy, s *cluster.Snapshot, open Source, o Options) (*Result, error)
 	if err := r.jobs.Err(); err != nil {
 		return nil, err
 	}
+	if r.seen == 0 {
+		// Only a queue can be without jobs: a trace without any is a problem.
+		return nil, problem.Problems{{File: t.Name, Text: fmt.Sprintf("has no job of queue %q; expected some", o.Queue)}}
+	}
 	return r.m.result(r), nil
 }
 
-func newReplay(p Policy, s *cluster.Snapshot, o Options) (*Replay, error) {
+func newReplay(p Policy, c Cluster, o Options) (*Replay, error) {
 	all, err := strategies()
 	if err != nil {
 		return nil, err
@@ -133,13 +169,13 @@ func newReplay(p Policy, s *cluster.Snapshot, o Options) (*Replay, error) {
 		t = AnyPlace
 	}
 	r := &Replay{
-		policy: p, options: o, shapes: newShapes(s, t), s: s,
+		policy: p, cluster: c.Name, options: o, shapes: newShapes(c.Snapshot, t), s: c.Snapshot,
 		queue: newQueue(p), plan: placement.Options{Strategies: all, Cache: &placement.Cache{}, Brief: true},
 	}
 	if r.shapes.perNode == 0 {
 		return nil, fmt.Errorf("the cluster has no GPUs")
 	}
-	r.m = newMeasures(r)
+	r.m, r.talks = newMeasures(r), newTalks(c.Model, o)
 	return r, nil
 }
 
@@ -222,15 +258,14 @@ func (r *Replay) vacate(j *job) {
 	txn := r.s.Begin()
 	txn.Evict(j.placed...)
 	r.become(txn.Snapshot(), j.nodes)
-	r.m.leave(r, j)
+	r.talks.end(j, r.now)
 	j.placed = nil
 }
 
 // become makes s the cluster, in which the nodes at the given positions changed.
 func (r *Replay) become(s *cluster.Snapshot, changed []int32) {
-	old := r.s
 	r.s = s
-	r.m.changed(old, s, changed)
+	r.m.changed(s, changed)
 }
 
 // arrive takes up what the trace has submitted by now, and returns how many that are.
@@ -293,7 +328,11 @@ func (r *Replay) start(j *job, d *placement.Decision) error {
 	if err := txn.Place(placed...); err != nil {
 		return fmt.Errorf("starting %s: %w", j.request.Name, err)
 	}
-	j.placed, j.nodes = placed, d.Groups[0].At
+	j.placed, j.nodes = placed, slices.Clone(d.Groups[0].At)
+	names := d.Groups[0].Nodes
+	if r.policy.blind() {
+		names = r.shuffle(j, names)
+	}
 	j.since, j.ends = r.now, r.now+j.left
 	if j.first < 0 {
 		j.first = r.now
@@ -304,8 +343,22 @@ func (r *Replay) start(j *job, d *placement.Decision) error {
 	r.become(txn.Snapshot(), j.nodes)
 	heap.Push(&r.ends, j)
 	r.m.started(r, j)
+	r.talks.begin(j, r.now)
 	if r.options.Started != nil {
-		r.options.Started(Start{Job: &j.Job, At: r.now, Nodes: d.Groups[0].Nodes})
+		r.options.Started(Start{Cluster: r.cluster, Policy: r.policy.Name, Job: &j.Job, At: r.now, Nodes: names})
 	}
 	return nil
+}
+
+// shuffle gives the pods of a gang its nodes in random order, as they come where each pod is
+// placed by itself and many nodes are as good. The engine's own order follows the topology.
+func (r *Replay) shuffle(j *job, names []string) []string {
+	names = slices.Clone(names)
+	source := rand.New(rand.NewPCG(r.options.Seed, uint64(j.seq)))
+	source.Shuffle(len(names), func(a, b int) {
+		names[a], names[b] = names[b], names[a]
+		j.nodes[a], j.nodes[b] = j.nodes[b], j.nodes[a]
+		j.placed[a], j.placed[b] = j.placed[b], j.placed[a]
+	})
+	return names
 }

@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/reyisjones/gpu-orchestrator/core/collective"
 )
 
 // Result is what one policy did.
 type Result struct {
-	Policy string `json:"policy"`
+	Cluster string `json:"cluster"`
+	Policy  string `json:"policy"`
 	// Jobs is how many ran to their end; Events counts arrivals and ends.
 	Jobs   int `json:"jobs"`
 	Events int `json:"events"`
@@ -40,7 +43,13 @@ type Class struct {
 	Gangs    int `json:"gangs"`
 	OneLeaf  int `json:"oneLeaf"`
 	OneSpine int `json:"oneSpine"`
-	waits    []float32
+	// SlowdownAlone and Slowdown are of the gangs how many times as long their all-reduces took as
+	// at the ideal place, by the model of core/collective: with the network for itself, and beside
+	// the gangs that ran at the same time. Iteration is the mean of what that makes of iterations.
+	SlowdownAlone Distribution `json:"slowdownAlone"`
+	Slowdown      Distribution `json:"slowdown"`
+	Iteration     float64      `json:"iteration"`
+	waits         []float32
 }
 
 // Distribution is of a time, by the nearest-rank method.
@@ -56,13 +65,13 @@ func (m *measures) result(r *Replay) *Result {
 	hours := (r.now - m.begin).Hours()
 	capacity := float64(m.total) * hours
 	out := &Result{
-		Policy: r.policy.Name, Jobs: len(m.all.waits), Events: r.events, Hours: hours,
+		Cluster: r.cluster, Policy: r.policy.Name, Jobs: len(m.all.waits), Events: r.events, Hours: hours,
 		GPUUse: percent(m.used, capacity), GPUUseWaiting: percent(m.usedWaiting, float64(m.total)*m.waited),
 		WaitingTime: percent(m.waited, hours), Fragmentation: percent(m.strandedHours, capacity),
-		Preemptions: m.preempted, Moves: m.moved, All: m.all.result(),
+		Preemptions: m.preempted, Moves: m.moved, All: m.all.result(r.options.Share),
 	}
 	for _, most := range slices.Sorted(maps.Keys(m.sizes)) {
-		out.Sizes = append(out.Sizes, m.sizes[most].result())
+		out.Sizes = append(out.Sizes, m.sizes[most].result(r.options.Share))
 	}
 	return out
 }
@@ -74,10 +83,12 @@ func percent(part, whole float64) float64 {
 	return 100 * part / whole
 }
 
-func (c *class) result() Class {
+func (c *class) result(share float64) Class {
+	slowdown := distribution(c.loaded)
 	return Class{
 		GPUs: c.name(), Jobs: len(c.waits), Waiting: distribution(c.waits), Completion: distribution(c.completions),
 		Gangs: c.gangs, OneLeaf: c.oneLeaf, OneSpine: c.oneSpine, waits: c.waits,
+		SlowdownAlone: distribution(c.alone), Slowdown: slowdown, Iteration: collective.IterationSlowdown(share, slowdown.Mean),
 	}
 }
 

@@ -132,7 +132,7 @@ func (r *Replay) defragment() error {
 // move makes a move: the job goes on elsewhere, later by what that costs.
 func (r *Replay) move(m *placement.Move) error {
 	j := r.running(m.Workload)
-	r.m.leave(r, j)
+	r.talks.end(j, r.now)
 	txn := r.s.Begin()
 	if err := m.Make(txn); err != nil {
 		return err
@@ -151,5 +151,6 @@ func (r *Replay) move(m *placement.Move) error {
 	heap.Fix(&r.ends, j.index)
 	r.m.moved++
 	r.m.started(r, j)
+	r.talks.begin(j, r.now)
 	return nil
 }

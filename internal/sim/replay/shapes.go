@@ -11,7 +11,7 @@ import (
 // Topology says how a gang of several pods asks for its place.
 type Topology string
 
-// What gangs may ask for; the level is the innermost that the cluster has.
+// What gangs may ask for: one leaf.
 const (
 	PreferLeaf  Topology = "preferred"
 	RequireLeaf Topology = "required"
@@ -39,15 +39,16 @@ type shapes struct {
 	gpu int
 	// perNode is how many GPUs a pod gets at most where the trace does not tell: those of the
 	// most common node.
-	perNode  int
-	leaf     int
-	topology Topology
-	groups   map[size]placement.Group
-	refused  map[size]string
+	perNode int
+	// spine and leaf are levels of the topology, -1 where the cluster has none of that name.
+	spine, leaf int
+	topology    Topology
+	groups      map[size]placement.Group
+	refused     map[size]string
 }
 
 func newShapes(s *cluster.Snapshot, t Topology) *shapes {
-	h := &shapes{s: s, leaf: len(s.Levels) - 1, topology: t, groups: map[size]placement.Group{}, refused: map[size]string{}}
+	h := &shapes{s: s, spine: level(s, "spine"), leaf: level(s, "leaf"), topology: t, groups: map[size]placement.Group{}, refused: map[size]string{}}
 	h.gpu = s.Resources.Index(gpuResource)
 	count := map[int64]int{}
 	for _, n := range s.Nodes() {
@@ -57,6 +58,22 @@ func newShapes(s *cluster.Snapshot, t Topology) *shapes {
 		}
 	}
 	return h
+}
+
+// total returns how many GPUs there are.
+func (h *shapes) total() (gpus int64) {
+	for _, n := range h.s.Nodes() {
+		gpus += n.Allocatable.At(h.gpu)
+	}
+	return gpus
+}
+
+// level returns the index of a level that some node has a domain of, or -1.
+func level(s *cluster.Snapshot, name string) int {
+	if i, ok := s.Level(name); ok && len(s.Domains(i)) > 0 {
+		return i
+	}
+	return -1
 }
 
 // sizeOf divides a job into equal pods, as few as nodes allow where the trace does not tell.
