@@ -17,7 +17,7 @@ func (r *Report) Draw(out io.Writer, file string) error {
 	if r.gangs() {
 		charts = append(charts,
 			r.bars("Gangs within one leaf", "% of the gangs", true, func(c *Class) float64 { return percent(float64(c.OneLeaf), float64(c.Gangs)) }),
-			r.bars("All-reduces, beside the other gangs", "times as long as at the ideal place", true, func(c *Class) float64 { return c.Slowdown.Mean }),
+			r.bars("All-reduces, beside the other gangs", "% longer than at the ideal place", true, func(c *Class) float64 { return 100 * (c.Slowdown.Mean - 1) }),
 		)
 	}
 	return chart.Write(out, file, chart.Page{Title: r.Trace, Text: text.String()}, charts...)
@@ -28,7 +28,7 @@ func (r *Report) gangs() bool { return r.Results[0].All.Gangs > 0 }
 
 // waiting has for each policy which share of the jobs waited for at most so long.
 func (r *Report) waiting() *chart.Chart {
-	c := &chart.Chart{Title: "Jobs that had started after waiting for so long", X: "hours, logarithmic from a minute on", Y: "% of the jobs", LogX: true}
+	c := &chart.Chart{Title: "Jobs that had started after waiting for so long", X: "hours, logarithmic from a minute on", Y: "% of the jobs", LogX: true, Share: true}
 	for _, one := range r.Results {
 		// Half a thousand steps are as fine as the picture.
 		const steps = 500

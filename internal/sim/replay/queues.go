@@ -129,8 +129,10 @@ func (q *filling) wake(r *Replay) (at time.Duration, any bool) {
 	return at, any
 }
 
-// maxWait is the default of queues without early holds: what runs for days waits for days.
-const maxWait = 7 * 24 * time.Hour
+// maxWait is the default of queues without early holds. What holds room keeps it idle, for days
+// where jobs run for days, so that a bound that binds often costs everybody else more than it gives
+// (make jobs shows how much).
+const maxWait = 14 * 24 * time.Hour
 
 func (q *filling) maxWait(r *Replay) time.Duration {
 	switch {
