@@ -49,7 +49,7 @@ func parseTRES(text string) (r resources, wrong string) {
 			if r.types == nil {
 				r.types = map[string]int{}
 			}
-			r.types[strings.Clone(kind)] += int(n)
+			r.types[strings.Clone(strings.TrimSpace(kind))] += int(n)
 			typed += int(n)
 		}
 	}
