@@ -163,14 +163,12 @@ func (t *translator) add(d *demand, spec *corev1.PodSpec, count int, on *corev1.
 		return false
 	}
 	models := t.models(fits)
-	switch {
-	case d.gpus == 0:
+	if d.gpus == 0 {
 		d.each, d.models = each, models
-	default:
-		d.uneven = d.uneven || each != d.each
-		if !slices.Equal(d.models, models) {
-			d.models = nil
-		}
+	}
+	d.uneven = d.uneven || each != d.each
+	if !slices.Equal(d.models, models) {
+		d.models = nil
 	}
 	d.unfit = d.unfit || len(fits) == 0
 	d.parts = d.parts || each%whole != 0
