@@ -371,3 +371,39 @@ func TestPods(t *testing.T) {
 		}
 	}
 }
+
+// TestModels are those of the nodes that a pod can go to, where that says something.
+func TestModels(t *testing.T) {
+	on := func(field bool, key, value string) corev1.PodSpec {
+		s := asking("nvidia.com/gpu", "1")
+		one := []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}}}
+		term := corev1.NodeSelectorTerm{MatchExpressions: one}
+		if field {
+			term = corev1.NodeSelectorTerm{MatchFields: one}
+		}
+		s.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution:  &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}},
+			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 1, Preference: corev1.NodeSelectorTerm{MatchExpressions: one}}},
+		}}
+		return s
+	}
+	liked := on(false, "pool", "new")
+	liked.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = nil
+	nameless := testNode("x1", map[string]string{"pool": "misc"}, "nvidia.com/gpu", "1")
+	tall := testNode("h2", map[string]string{"nvidia.com/gpu.product": "H100", "pool": "misc"}, "nvidia.com/gpu", "8")
+	for name, c := range map[string]struct {
+		spec corev1.PodSpec
+		want []string
+	}{
+		"required by affinity":          {on(false, "pool", "new"), []string{"H100"}},
+		"only preferred":                {liked, nil},
+		"the node that a plan gave it":  {on(true, "metadata.name", "h1"), nil},
+		"one of its nodes has no model": {on(false, "pool", "misc"), nil},
+		"no node at all":                {on(false, "pool", "none"), nil},
+	} {
+		found := translate(&Objects{Nodes: []*corev1.Node{h100("h1"), a100("a1"), nameless, tall}, Pods: []*corev1.Pod{testPod("p", "", c.spec, 0, -1)}})
+		if len(found.Pods) != 1 || !reflect.DeepEqual(found.Pods[0].Models, c.want) {
+			t.Errorf("%s: got %+v, want %v", name, found.Pods, c.want)
+		}
+	}
+}
