@@ -111,6 +111,26 @@ var rules = []rule{
 		why:  "a replay is the engine under simulated time: without a cluster, its API or its clients",
 	},
 	{
+		path: "internal/sim/importing",
+		only: []string{"std", "internal/sim/trace"},
+		why:  "it is what users' own data becomes, wherever that came from",
+	},
+	{
+		path: "internal/sim/importing/slurm",
+		only: []string{"std", "internal/problem", "internal/sim/trace", "internal/sim/importing"},
+		why:  "it reads what commands printed: it runs none and asks no Slurm",
+	},
+	{
+		path: "internal/sim/importing/kube",
+		only: []string{
+			"std", "core/cluster", "core/gpu", "api/v1alpha1", "internal/state", "internal/sim/trace", "internal/sim/importing",
+			"k8s.io/api/...", "k8s.io/apimachinery/...", "k8s.io/component-helpers/...",
+			"k8s.io/client-go/rest", "k8s.io/client-go/tools/clientcmd", "k8s.io/client-go/tools/pager",
+		},
+		importedBy: []string{"internal/cli"},
+		why:        "it lists, and reads as the product reads; what watches or writes a cluster is not for it",
+	},
+	{
 		path: "internal/sim/chart",
 		only: []string{"std", "gonum.org/v1/plot/..."},
 		why:  "it draws lines and bars, whatever they mean",
