@@ -263,9 +263,16 @@ func (f *filler) consider(j *waiting) {
 // start starts a job, if it fits beside what is held: on the nodes that it held itself if it
 // can.
 func (f *filler) start(j *waiting) bool {
-	free := f.line.profile(0, after(0, j.Runtime.late()))
+	beside := f.line.profile(0, after(0, j.Runtime.late()))
 	for _, p := range []*planner{j.same, j.p} {
-		if p == nil || !p.asker().fits(free) {
+		if p == nil {
+			continue
+		}
+		free := beside
+		if p == j.same {
+			free = f.line.withoutFollowers(j.Request.Name, beside, j.Runtime.late())
+		}
+		if !p.asker().fits(free) {
 			continue
 		}
 		own := *p

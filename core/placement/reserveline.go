@@ -174,6 +174,24 @@ func (l *line) profile(from, until time.Duration) *cluster.Snapshot {
 	return l.first[counted]
 }
 
+// withoutFollowers is free, which is profile from now on, for a job on the nodes that it holds: less
+// the holds that begin when it has ended. They were promised that by its P50; by its P90 it would
+// be in their way, and so they in its way, for as long as both wait.
+func (l *line) withoutFollowers(name string, free *cluster.Snapshot, late time.Duration) *cluster.Snapshot {
+	others := make([]*tenant, 0, len(l.holds))
+	for _, h := range l.holds {
+		if h.blocks || !h.needs[name] {
+			others = append(others, h)
+		}
+	}
+	if len(others) == len(l.holds) {
+		return free
+	}
+	own := *l
+	own.holds = others
+	return own.merged(0, after(0, late))
+}
+
 func (l *line) merged(from, until time.Duration) *cluster.Snapshot {
 	changed := map[int]*cluster.Node{}
 	there := func(t *tenant) bool { return t.there(from) }

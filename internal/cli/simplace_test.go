@@ -240,7 +240,7 @@ func TestOtherCommands(t *testing.T) {
 		"3  if every question":         {"sim", "place", "--help"},
 		"bash completion":              {"completion", "bash"},
 		"warp sim place -f examples/":  {"sim", "place", "--help"},
-		"Answer questions from files,": {"--help"},
+		"Ask what would happen:": {"--help"},
 		"jsonl":                        {"__complete", "sim", "place", "-o", ""},
 	} {
 		code, out, _ := warp("", args...)

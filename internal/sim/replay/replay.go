@@ -234,7 +234,7 @@ func (r *Replay) moment() (at time.Duration, any bool) {
 	if r.next != nil {
 		consider(r.next.Submit)
 	}
-	if t, wakes := r.queue.wake(r); wakes && any {
+	if t, wakes := r.queue.wake(r); wakes {
 		consider(t)
 	}
 	return at, any

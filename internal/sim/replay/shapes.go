@@ -60,6 +60,13 @@ func newShapes(s *cluster.Snapshot, t Topology) *shapes {
 	return h
 }
 
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
 // total returns how many GPUs there are.
 func (h *shapes) total() (gpus int64) {
 	for _, n := range h.s.Nodes() {
@@ -126,7 +133,10 @@ func (h *shapes) refuse(j trace.Job) string {
 	case err != nil:
 		why = fmt.Sprintf("is %d: %v", z.gpus, err)
 	case !d.Feasible:
-		why = fmt.Sprintf("is %d, as %d pods with %d GPUs each; the empty cluster has room for %d of them", z.gpus, z.pods, z.gpus/z.pods, d.Why.Room)
+		why = fmt.Sprintf("is %d, as %s with %d GPUs each; the empty cluster has room for %d of them", z.gpus, counted(z.pods, "pod"), z.gpus/z.pods, d.Why.Room)
+		if h.group(z).Topology.Required >= 0 {
+			why += " in one leaf"
+		}
 	}
 	h.refused[z] = why
 	return why

@@ -169,7 +169,9 @@ func (j *Jobs) readOne() (Job, bool) {
 	for j.rows.Next() {
 		job := j.layout.read(j.rows)
 		job.Line = j.rows.Line()
-		if known := j.options.Models; job.Model != "" && known != nil && !known[job.Model] {
+		known := j.options.Models
+		strange := job.Model != "" && known != nil && !known[job.Model]
+		if strange {
 			j.rows.Bad("gpu_model", fmt.Sprintf("%s is no GPU model of the cluster; it has %s", shown(job.Model), listed(known)))
 		}
 		if !j.layout.unordered && job.Submit < j.last {
@@ -179,7 +181,7 @@ func (j *Jobs) readOne() (Job, bool) {
 		if j.options.Queue != "" && job.Queue != j.options.Queue {
 			continue
 		}
-		if j.options.Refuse != nil && job.GPUs > 0 {
+		if j.options.Refuse != nil && job.GPUs > 0 && !strange {
 			if why := j.options.Refuse(job); why != "" {
 				j.rows.Bad(j.layout.gpus, why)
 			}
