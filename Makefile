@@ -73,6 +73,14 @@ bruteforce: ## Placement, preemption and moves against trying everything, ten ti
 bench: ## Benchmarks, ten runs each, summarised (ARGS=./core/placement)
 	scripts/bench.sh $(ARGS)
 
+.PHONY: jobs
+jobs: ## Replay published traces (../shared/data) by our policy and by others (PLOTS=folder draws)
+	scripts/jobs.sh $(ARGS)
+
+.PHONY: locality
+locality: ## Model what our placement of gangs saves against the stock scheduler's
+	scripts/locality.sh $(ARGS)
+
 .PHONY: cover
 cover: coverage.out ## Show in a browser what the unit tests cover
 	go tool cover -html=coverage.out

@@ -235,13 +235,13 @@ func TestAllFilesAreLookedAt(t *testing.T) {
 
 func TestOtherCommands(t *testing.T) {
 	for want, args := range map[string][]string{
-		"warp (devel)":                 {"version"},
-		"warp (devel) ":                {"--version"},
-		"3  if every question":         {"sim", "place", "--help"},
-		"bash completion":              {"completion", "bash"},
-		"warp sim place -f examples/":  {"sim", "place", "--help"},
-		"Ask what would happen:": {"--help"},
-		"jsonl":                        {"__complete", "sim", "place", "-o", ""},
+		"warp (devel)":                {"version"},
+		"warp (devel) ":               {"--version"},
+		"3  if every question":        {"sim", "place", "--help"},
+		"bash completion":             {"completion", "bash"},
+		"warp sim place -f examples/": {"sim", "place", "--help"},
+		"Ask what would happen:":      {"--help"},
+		"jsonl":                       {"__complete", "sim", "place", "-o", ""},
 	} {
 		code, out, _ := warp("", args...)
 		if code != Done || !strings.Contains(out, want) {

@@ -82,6 +82,10 @@ func (c *Chart) draw() (*plot.Plot, error) {
 			return nil, fmt.Errorf("drawing the line %s: %w", l.Name, err)
 		}
 	}
+	if c.LogX && p.X.Max <= p.X.Min {
+		// A range of one value is widened by the library, to both sides and past zero.
+		p.X.Max = 10 * p.X.Min
+	}
 	if len(c.Bars) > 0 {
 		if err := c.addBars(p); err != nil {
 			return nil, err

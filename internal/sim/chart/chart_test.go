@@ -91,3 +91,13 @@ func TestTheSameDrawingTwice(t *testing.T) {
 		}
 	}
 }
+
+// TestOneValue draws lines of which all points are at one place.
+func TestOneValue(t *testing.T) {
+	for _, log := range []bool{false, true} {
+		c := &Chart{Lines: []Line{{Name: "a", X: []float64{0.02, 0.02}, Y: []float64{0, 100}}}, LogX: log, Share: true}
+		if err := Write(io.Discard, "x.svg", Page{}, c); err != nil {
+			t.Error(err)
+		}
+	}
+}
