@@ -10,6 +10,6 @@ func newSim(p Process) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSimPlace(p))
+	cmd.AddCommand(newSimPlace(p), newSimPacking(p))
 	return cmd
 }
