@@ -94,17 +94,15 @@ func runSimPacking(cmd *cobra.Command, p Process, flags packingFlags) error {
 	if err != nil {
 		return err
 	}
-	picture, err := openPicture(flags.plot)
-	if err != nil {
+	if err := checkPicture(flags.plot); err != nil {
 		return err
 	}
-	defer picture.discard()
 	results, err := experiment.Play(cmd.Context())
 	bar.end()
 	if err != nil {
 		return fault{err}
 	}
-	if err := picture.write(results.Draw); err != nil {
+	if err := writePicture(flags.plot, results.Draw); err != nil {
 		return fault{fmt.Errorf("writing the picture: %w", err)}
 	}
 	var out bytes.Buffer

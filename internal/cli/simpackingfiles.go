@@ -17,19 +17,22 @@ import (
 // the nodes, so that these come first.
 func (flags *packingFlags) experiment(cmd *cobra.Command, p Process, o packing.Options) (*packing.Experiment, progress, error) {
 	files := csvFiles{stdin: cmd.InOrStdin()}
-	var nodes []trace.Node
-	files.read(flags.nodes, func(name string, in io.Reader) (err error) {
-		nodes, err = trace.ReadNodes(name, in)
+	var (
+		cluster *packing.Cluster
+		models  map[string]bool
+	)
+	files.read(flags.nodes, func(name string, in io.Reader) error {
+		nodes, err := trace.ReadNodes(name, in)
+		if err != nil {
+			return err
+		}
+		models = trace.Models(nodes)
+		cluster, err = packing.NewCluster(name, nodes)
 		return err
 	})
 	if err := files.err(); err != nil {
 		return nil, progress{}, err
 	}
-	cluster, err := packing.NewCluster(flags.nodes, nodes)
-	if err != nil {
-		return nil, progress{}, err
-	}
-	models := trace.Models(nodes)
 	var workloads []*packing.Workload
 	by := map[string]string{}
 	for _, file := range flags.pods {

@@ -23,8 +23,9 @@ type match struct {
 	policy   policy
 	seed     int64
 	tune     float64
-	// placed, if there is one, is told of every pod that finds room.
-	placed func(k *kind, s spot)
+	// placed, if there is one, is told of every pod that finds room, with its place among those
+	// that arrive.
+	placed func(at int, k *kind, s spot)
 }
 
 // play lets the pods arrive.
@@ -48,7 +49,7 @@ func (m *match) play() (*Run, error) {
 	curve := newCurve(m.cluster.capacity(), m.tune, fragmentation)
 	full := make([]bool, len(m.workload.kinds))
 	var arrived, used int64
-	for _, id := range o.pods {
+	for at, id := range o.pods {
 		k := &m.workload.kinds[id]
 		arrived += k.demand()
 		// Pods never leave, so that what found no room once will find none.
@@ -68,7 +69,7 @@ func (m *match) play() (*Run, error) {
 			fragmentation += f - fragments[s.node]
 			fragments[s.node] = f
 			if m.placed != nil {
-				m.placed(k, s)
+				m.placed(at, k, s)
 			}
 		} else {
 			full[id] = true
