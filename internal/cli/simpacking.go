@@ -90,13 +90,16 @@ func runSimPacking(cmd *cobra.Command, p Process, flags packingFlags) error {
 	if err != nil {
 		return err
 	}
-	experiment, bar, err := flags.experiment(cmd, p, options)
+	var bar progress
+	options.Done = func() { bar.step() }
+	experiment, err := flags.experiment(cmd.InOrStdin(), options)
 	if err != nil {
 		return err
 	}
 	if err := checkPicture(flags.plot); err != nil {
 		return err
 	}
+	bar = newProgress(p, experiment.Runs(), "runs")
 	results, err := experiment.Play(cmd.Context())
 	bar.end()
 	if err != nil {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spf13/cobra"
-
 	"github.com/reyisjones/gpu-orchestrator/internal/problem"
 	"github.com/reyisjones/gpu-orchestrator/internal/sim/packing"
 	"github.com/reyisjones/gpu-orchestrator/internal/sim/trace"
@@ -15,8 +13,8 @@ import (
 
 // experiment reads all files: what is wrong with any is said of all, but that pods are judged by
 // the nodes, so that these come first.
-func (flags *packingFlags) experiment(cmd *cobra.Command, p Process, o packing.Options) (*packing.Experiment, progress, error) {
-	files := csvFiles{stdin: cmd.InOrStdin()}
+func (flags *packingFlags) experiment(stdin io.Reader, o packing.Options) (*packing.Experiment, error) {
+	files := csvFiles{stdin: stdin}
 	var (
 		cluster *packing.Cluster
 		models  map[string]bool
@@ -31,14 +29,14 @@ func (flags *packingFlags) experiment(cmd *cobra.Command, p Process, o packing.O
 		return err
 	})
 	if err := files.err(); err != nil {
-		return nil, progress{}, err
+		return nil, err
 	}
 	var workloads []*packing.Workload
 	by := map[string]string{}
 	for _, file := range flags.pods {
 		name := packing.WorkloadName(file)
 		if first, twice := by[name]; twice {
-			return nil, progress{}, fmt.Errorf("--pods %s and --pods %s are both called %s: give them different names", first, file, name)
+			return nil, fmt.Errorf("--pods %s and --pods %s are both called %s: give them different names", first, file, name)
 		}
 		by[name] = file
 		files.read(file, func(label string, in io.Reader) error {
@@ -58,15 +56,9 @@ func (flags *packingFlags) experiment(cmd *cobra.Command, p Process, o packing.O
 		})
 	}
 	if err := files.err(); err != nil {
-		return nil, progress{}, err
+		return nil, err
 	}
-	var bar progress
-	o.Done = func() { bar.step() }
-	e, err := packing.NewExperiment(cluster, workloads, o)
-	if err == nil {
-		bar = newProgress(p, e.Runs(), "runs")
-	}
-	return e, bar, err
+	return packing.NewExperiment(cluster, workloads, o)
 }
 
 // csvFiles reads files one after the other and keeps what is wrong with them.

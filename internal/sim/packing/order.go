@@ -5,9 +5,10 @@ import (
 	"math/rand" //nolint:depguard // the published runs drew from this generator; another one gives other orders
 )
 
-// watches is how many numbers others draw from the published simulator's stream before it
-// shuffles the nodes: its Kubernetes client draws the time limit of each of its watches. With
-// ten of them left out, all published curves are found again to the last digit.
+// watches is how many numbers others drew from the published simulator's stream before it
+// shuffled the nodes. They must be the time limits of its Kubernetes client's watches, which come
+// from there. Ten were found by trying: with ten, and no other number, the published curves of
+// fragmentation are found again to the last digit.
 const watches = 10
 
 // maxArrivals ends the lengthening of a list in which next to nothing asks for GPUs.

@@ -98,7 +98,7 @@ func TestNodesAndPodsGoByName(t *testing.T) {
 func TestAListThatHardlyAsksForGPUs(t *testing.T) {
 	c := newTestCluster(t, trace.Node{Name: "a", GPUs: 64})
 	pods := []trace.Pod{{Name: "last", GPUs: 1, Milli: 1}}
-	for i := range 1000 {
+	for i := range 100_000 {
 		pods = append(pods, trace.Pod{Name: fmt.Sprint(i)})
 	}
 	if _, err := newOrder(newTestWorkload(t, c, pods...), c, 1, 10); err == nil {

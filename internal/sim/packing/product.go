@@ -1,7 +1,9 @@
 package packing
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
@@ -124,11 +126,20 @@ func (k *kind) shape(index int) placement.Shape {
 	return s
 }
 
-// expected is the workload as the engine is told of it: every kind, as often as it is in the list.
+// maxTold is how many kinds of pods the engine is told of at most, the commonest. No published
+// list has as many; in one in which no two pods are alike, each score would add up them all.
+const maxTold = 512
+
+// expected is the workload as the engine is told of it: its kinds, as often as they are in the list.
 func (w *Workload) expected() []placement.Expected {
+	kinds := slices.Clone(w.kinds)
+	if len(kinds) > maxTold {
+		slices.SortStableFunc(kinds, func(a, b kind) int { return cmp.Compare(b.count, a.count) })
+		kinds = kinds[:maxTold]
+	}
 	var mix []placement.Expected
-	for i := range w.kinds {
-		k := &w.kinds[i]
+	for i := range kinds {
+		k := &kinds[i]
 		e := placement.Expected{
 			Resources: cluster.Vector{cluster.CPU: k.cpu, cluster.Memory: k.memory << 20},
 			GPUs:      k.gpus,

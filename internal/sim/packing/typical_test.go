@@ -42,6 +42,19 @@ func TestTypicalPods(t *testing.T) {
 	}
 }
 
+// TestPodsAreToldApartByTheirWords: the published typical pods are, where a model is named twice.
+func TestPodsAreToldApartByTheirWords(t *testing.T) {
+	c := newTestCluster(t, trace.Node{Name: "a", GPUs: 8, Model: "A"}, trace.Node{Name: "b", GPUs: 8, Model: "B"})
+	w := newTestWorkload(t, c, trace.Pod{Name: "p", GPUs: 1, Milli: 1000, Models: []string{"B"}, Spec: "B"}, trace.Pod{Name: "q", GPUs: 1, Milli: 1000, Models: []string{"B"}, Spec: "B|B"})
+	found := newTypical(w)
+	if len(found) != 2 || found[0].spec != "B|B" || found[0].runsOn(0) || !found[0].runsOn(1) || !found[1].runsOn(1) {
+		t.Errorf("got %+v", found)
+	}
+	if mix := w.expected(); len(mix) != 2 || mix[0].Product != "B" || mix[1].Product != "B" {
+		t.Errorf("the engine is told %+v", mix)
+	}
+}
+
 // TestFragmentation adds up by hand.
 func TestFragmentation(t *testing.T) {
 	n := &node{cpu: 4000, left: []int{400, 1000, 0}, idle: 1400, whole: 1}
