@@ -28,6 +28,10 @@ type Backlog struct {
 	// MaxReservations bounds how many holds there are at a time; 0 means
 	// DefaultMaxReservations. Everybody else simply waits.
 	MaxReservations int
+	// Patience is how long a job waits before it may hold room. Room that is held is idle until
+	// its job starts, so that where many wait for long the holds of all the newest cost more than
+	// they are worth (docs/simulator.md has figures); 0 holds room from the first moment.
+	Patience time.Duration
 	// MaxWait is for how long others may pass a job; 0 means DefaultMaxWait. One that has waited
 	// longer goes before all that have waited less, whatever their priority, gets a hold even
 	// if no estimate tells when it starts, and keeps that room free: nothing passes it any more
@@ -95,7 +99,7 @@ func Backfill(s *cluster.Snapshot, b *Backlog, o Options) (Schedule, error) {
 	for i := range b.Queue {
 		own[b.Queue[i].Request.Name] = true
 	}
-	f := &filler{line: newLine(s, b.Running, own), slots: b.MaxReservations, held: map[string]*Reservation{}}
+	f := &filler{line: newLine(s, b.Running, own), slots: b.MaxReservations, patience: b.Patience, held: map[string]*Reservation{}}
 	if f.slots == 0 {
 		f.slots = DefaultMaxReservations
 	}
@@ -122,9 +126,10 @@ func Backfill(s *cluster.Snapshot, b *Backlog, o Options) (Schedule, error) {
 type filler struct {
 	line *line
 	// slots is how many more holds there may be.
-	slots int
-	held  map[string]*Reservation
-	out   Schedule
+	slots    int
+	patience time.Duration
+	held     map[string]*Reservation
+	out      Schedule
 }
 
 // waiting is a job with what is asked of it.
@@ -245,7 +250,7 @@ func (f *filler) consider(j *waiting) {
 				h = sooner
 			}
 		}
-	case f.slots > 0:
+	case f.slots > 0 && j.Waited >= f.patience:
 		h = f.line.reserve(j.p, j.Runtime, false)
 	}
 	if h == nil {

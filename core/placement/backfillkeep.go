@@ -77,6 +77,10 @@ func (l *line) stand(j *waiting) *tenant {
 // wait says why a job neither starts nor holds room.
 func (f *filler) wait(j *waiting) {
 	name := j.Request.Name
+	if j.p.quick {
+		f.out.Waits = append(f.out.Waits, Wait{Name: name})
+		return
+	}
 	var why string
 	switch e := j.p.asker(); {
 	case e.fits(f.line.now):
@@ -91,15 +95,19 @@ func (f *filler) wait(j *waiting) {
 	f.out.Waits = append(f.out.Waits, Wait{Name: name, Why: why})
 }
 
-// empty returns the cluster without what runs.
+// empty returns the cluster without what runs, which stays the same whatever starts.
 func (l *line) empty() *cluster.Snapshot {
+	if l.bare != nil {
+		return l.bare
+	}
 	var changed []*cluster.Node
 	for i, here := range l.at {
 		if len(here) > 0 {
 			changed = append(changed, l.node(i, func(*tenant) bool { return false }))
 		}
 	}
-	return l.now.Next(l.now.Generation+1, l.now.Resources, changed)
+	l.bare = l.now.Next(l.now.Generation+1, l.now.Resources, changed)
+	return l.bare
 }
 
 // holders names those that hold room, with when they start.

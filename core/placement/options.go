@@ -24,6 +24,9 @@ type Options struct {
 	// Explain asks for the scores of the nodes that were chosen and of the next best, and for
 	// the nearest miss per level of a plan that was made. Refusals are always explained.
 	Explain bool
+	// Brief leaves out why: a refusal has neither sentence nor certificate. It is for callers
+	// that ask about the same request again and again and tell nobody.
+	Brief bool
 }
 
 // DefaultBudget is the number of steps that the search for gangs of several groups may take.

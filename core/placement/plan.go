@@ -74,7 +74,7 @@ func newPlanner(s *cluster.Snapshot, r *Request, o Options) (*planner, error) {
 	if err := check(s, r); err != nil {
 		return nil, err
 	}
-	p := &planner{s: s, request: r, options: o, strategy: strategy, scoring: o.Scoring, cache: o.Cache}
+	p := &planner{s: s, request: r, options: o, strategy: strategy, scoring: o.Scoring, cache: o.Cache, quick: o.Brief}
 	if packer, ok := strategy.(Packer); ok {
 		p.packs = packer.Packs()
 	}

@@ -22,6 +22,8 @@ type line struct {
 	at [][]*tenant
 	// first is profile from now on, by how many of the holds count in it; see since.
 	first map[int]*cluster.Snapshot
+	// bare is the cluster without what runs, once somebody asked for it.
+	bare *cluster.Snapshot
 }
 
 // tenant is a workload with its pods from one moment to another: [start, end).

@@ -29,10 +29,13 @@ func newProgress(p Process, total int, what string) progress {
 }
 
 // step counts one more; several may do so at a time.
-func (p progress) step() {
+func (p progress) step() { p.add(1) }
+
+// add counts several more.
+func (p progress) add(n int) {
 	if p.bar != nil {
 		// Whoever cannot be shown how far it is will see the answer.
-		_ = p.bar.Add(1)
+		_ = p.bar.Add(n)
 	}
 }
 

@@ -23,6 +23,9 @@ type Chart struct {
 	// Groups name the groups of bars from left to right; Bars has one value for each.
 	Groups []string
 	Bars   []Bars
+	// Share says that Y is a share in percent: the axis goes to 100, and the legend to the lower
+	// corner, where curves of what has happened so far leave room.
+	Share bool
 	// LogX makes the horizontal axis logarithmic; all X must be above zero then.
 	LogX bool
 }
@@ -83,6 +86,10 @@ func (c *Chart) draw() (*plot.Plot, error) {
 		if err := c.addBars(p); err != nil {
 			return nil, err
 		}
+	}
+	if c.Share {
+		p.Y.Min, p.Y.Max, p.Legend.Top = 0, 100, false
+		return p, nil
 	}
 	// The legend has the upper corner for itself.
 	entries := float64(len(c.Lines) + len(c.Bars))

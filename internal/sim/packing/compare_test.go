@@ -36,8 +36,8 @@ func TestCompare(t *testing.T) {
 	}
 	text := r.Text()
 	for _, want := range []string{
-		"WORKLOAD      bestFit          fgd\n", "a          9.10 ≠8.00   5.20  5.00\n", "b                       6.00  6.00\n", "2 of 3 are within two standard deviations.\n",
-		"a                    5.00                 4.00    1.00\n", "b                    6.00                 6.50   -0.50\n",
+		"WORKLOAD     bestFit         fgd\n", "a         9.10 ≠8.00  5.20  5.00\n", "b                     6.00  6.00\n", "2 of 3 are within two standard deviations.\n",
+		"a                   5.00                4.00   1.00\n", "b                   6.00                6.50  -0.50\n",
 		"0.25 % of the GPUs fewer in the mean; as few or fewer on 1 of 2 workloads.\n",
 	} {
 		if !strings.Contains(text, want) {

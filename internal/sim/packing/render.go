@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/reyisjones/gpu-orchestrator/internal/sim/table"
 )
 
 // Format is a form in which results are written.
@@ -67,11 +68,11 @@ func (r *Results) Text() string {
 	fmt.Fprintf(&b, "%d nodes with %d GPUs, filled until the pods have asked for %d %% of them; %s.\n", r.Nodes, r.GPUs, r.End, seeds)
 	for _, w := range r.Workloads {
 		fmt.Fprintf(&b, "\n%s: %d pods of %d kinds\n", w.Name, w.Pods, w.Kinds)
-		t := grid{{"POLICY", fmt.Sprintf("UNALLOCATED AT %d %%", r.Judged), fmt.Sprintf("AT %d %%", r.End), fmt.Sprintf("FRAGMENTED AT %d %%", r.Judged), "PODS REFUSED"}}
+		t := [][]string{{"POLICY", fmt.Sprintf("UNALLOCATED AT %d %%", r.Judged), fmt.Sprintf("AT %d %%", r.End), fmt.Sprintf("FRAGMENTED AT %d %%", r.Judged), "PODS REFUSED"}}
 		for _, s := range r.of(w.Name) {
 			t = append(t, []string{s.Policy, r.show(s.Unallocated, 2), r.show(s.UnallocatedAtEnd, 2), r.show(s.Fragmentation, 2), r.show(s.Refused, 0)})
 		}
-		t.write(&b)
+		write(&b, t)
 	}
 	if r.Published != nil {
 		r.comparison(&b)
@@ -92,7 +93,7 @@ func (r *Results) comparison(b *strings.Builder) {
 	c := r.Published
 	if len(c.Reproduced) > 0 {
 		fmt.Fprintf(b, "\nFound again: GPUs unallocated at %d %%, found and published; ≠ where they differ by more than two standard deviations.\n", r.Judged)
-		t := grid{{"WORKLOAD"}}
+		t := [][]string{{"WORKLOAD"}}
 		columns := map[string]int{}
 		for _, one := range c.Reproduced {
 			if _, known := columns[one.Policy]; !known {
@@ -111,41 +112,23 @@ func (r *Results) comparison(b *strings.Builder) {
 			}
 			t[len(t)-1][columns[one.Policy]] = fmt.Sprintf("%.2f %s%.2f", one.Found, sign, one.Published.Mean)
 		}
-		t.write(b)
+		write(b, t)
 		fmt.Fprintf(b, "%d of %d are within two standard deviations.\n", len(c.Reproduced)-c.Missed, len(c.Reproduced))
 	}
 	if len(c.Margins) == 0 {
 		return
 	}
 	fmt.Fprintf(b, "\nAgainst FGD: GPUs unallocated at %d %%.\n", r.Judged)
-	t := grid{{"WORKLOAD", "FGD, PUBLISHED", strings.ToUpper(ours), "FEWER"}}
+	t := [][]string{{"WORKLOAD", "FGD, PUBLISHED", strings.ToUpper(ours), "FEWER"}}
 	for _, m := range c.Margins {
 		t = append(t, []string{m.Workload, fmt.Sprintf("%.2f", m.Published), fmt.Sprintf("%.2f", m.Found), fmt.Sprintf("%.2f", m.Margin)})
 	}
-	t.write(b)
+	write(b, t)
 	fmt.Fprintf(b, "%.2f %% of the GPUs fewer in the mean; as few or fewer on %d of %d workloads.\n", c.Average, len(c.Margins)-c.Worse, len(c.Margins))
 }
 
-// grid is a table: the first column is aligned to the left, the others to the right.
-type grid [][]string
-
-func (g grid) write(b *strings.Builder) {
-	widths := make([]int, len(g[0]))
-	for _, row := range g {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	for _, row := range g {
-		var line strings.Builder
-		for i, cell := range row {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if i == 0 {
-				line.WriteString(cell + pad)
-			} else {
-				line.WriteString("   " + pad + cell)
-			}
-		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-	}
+// write writes a table whose first row is its header.
+func write(b *strings.Builder, rows [][]string) {
+	// A string builder takes everything.
+	_ = table.Write(b, rows[0], rows[1:]...)
 }

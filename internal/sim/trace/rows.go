@@ -33,10 +33,30 @@ type Rows struct {
 	count    int
 }
 
-// NewRows reads the header. Each of needs must be there; several names with | between them are
-// names for the same column. Columns that nobody asks for are ignored.
+// Form is how a file of rows with a header is written.
+type Form struct {
+	// Comma is what is between values; 0 is a comma.
+	Comma rune
+	// Bare says that its writer never quotes values: a quotation mark is a character like any
+	// other, which is read as an apostrophe.
+	Bare bool
+}
+
+// NewRows reads the header of a CSV file. Each of needs must be there; several names with |
+// between them are names for the same column. Columns that nobody asks for are ignored.
 func NewRows(file string, in io.Reader, needs ...string) *Rows {
+	return NewRowsOf(Form{}, file, in, needs...)
+}
+
+// NewRowsOf is NewRows of a file that is written in another form.
+func NewRowsOf(form Form, file string, in io.Reader, needs ...string) *Rows {
+	if form.Bare {
+		in = unquoted{in}
+	}
 	r := &Rows{file: file, csv: csv.NewReader(in), columns: map[string]int{}}
+	if form.Comma != 0 {
+		r.csv.Comma = form.Comma
+	}
 	r.csv.ReuseRecord = true
 	r.csv.TrimLeadingSpace = true
 	header, err := r.csv.Read()
@@ -44,7 +64,7 @@ func NewRows(file string, in io.Reader, needs ...string) *Rows {
 		r.failed(err)
 		return r
 	}
-	r.header = strings.Join(header, ",")
+	r.header = strings.Join(header, string(r.csv.Comma))
 	for i, name := range header {
 		name = strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))
 		if _, twice := r.columns[name]; twice {
@@ -209,6 +229,21 @@ func (r *Rows) failed(err error) {
 	default:
 		r.fault = err
 	}
+}
+
+// unquoted hides quotation marks from the CSV reader, which would take one at the beginning of a
+// value for the beginning of a quotation that ends rows later. Bytes stay where they are, and so
+// do the columns of messages.
+type unquoted struct{ in io.Reader }
+
+func (u unquoted) Read(p []byte) (int, error) {
+	n, err := u.in.Read(p)
+	for i, c := range p[:n] {
+		if c == '"' {
+			p[i] = '\''
+		}
+	}
+	return n, err
 }
 
 // shown quotes a value for a message.

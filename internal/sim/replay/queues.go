@@ -1,0 +1,176 @@
+package replay
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/reyisjones/gpu-orchestrator/core/placement"
+)
+
+func newQueue(p Policy) queue {
+	switch p.Queue {
+	case fifo:
+		return inOrder{}
+	case sjf:
+		return &whateverFits{order: shortestFirst}
+	case backfill:
+		return &filling{}
+	case responseRatio:
+		return &filling{order: highestRatio, patient: true}
+	}
+	return &whateverFits{}
+}
+
+// inOrder is the queue in which the first that waits holds up all others.
+type inOrder struct{}
+
+func (inOrder) wake(*Replay) (time.Duration, bool) { return 0, false }
+
+func (inOrder) schedule(r *Replay, _ bool, _ int) error {
+	r.sort(r.waits, arrivedFirst)
+	n := 0
+	for ; n < len(r.waits); n++ {
+		if ok, err := r.place(r.waits[n]); err != nil {
+			return err
+		} else if !ok {
+			break
+		}
+	}
+	r.waits = slices.Delete(r.waits, 0, n)
+	return nil
+}
+
+// whateverFits is the queue in which nobody is waited for.
+type whateverFits struct{ order order }
+
+func (*whateverFits) wake(*Replay) (time.Duration, bool) { return 0, false }
+
+func (q *whateverFits) schedule(r *Replay, freed bool, fresh int) error {
+	if freed {
+		fresh = len(r.waits)
+	}
+	// What did not fit before does not fit now, unless something ended.
+	old, tried := r.waits[:len(r.waits)-fresh], slices.Clone(r.waits[len(r.waits)-fresh:])
+	r.sort(tried, q.order)
+	kept := tried[:0]
+	failed := map[size]bool{}
+	for _, j := range tried {
+		if failed[j.size] {
+			kept = append(kept, j)
+			continue
+		}
+		ok, err := r.place(j)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			failed[j.size] = true
+			kept = append(kept, j)
+		}
+	}
+	r.waits = append(old, kept...)
+	return nil
+}
+
+// order says which of two jobs of one priority is looked at first.
+type order int
+
+const (
+	// arrivedFirst is the order of arrival.
+	arrivedFirst order = iota
+	// shortestFirst is the order of expected run times; who nothing is known of goes last.
+	shortestFirst
+	// highestRatio is the order of response ratios, the highest first: what a job has waited and
+	// is expected to run, by what it is expected to run. Short jobs go first, and everybody's turn
+	// comes (Brinch Hansen 1971, "Short-term scheduling in multiprogramming systems").
+	highestRatio
+)
+
+// sort puts jobs in the order in which they are looked at: by priority, then as the order says,
+// then by arrival.
+func (r *Replay) sort(jobs []*job, by order) {
+	keys := make(map[*job]float64, len(jobs))
+	for _, j := range jobs {
+		switch run := r.expected(j).Seconds(); by {
+		case shortestFirst:
+			keys[j] = run
+		case highestRatio:
+			keys[j] = -((r.now - j.Submit).Seconds() + run) / max(run, 1)
+		}
+	}
+	slices.SortStableFunc(jobs, func(a, b *job) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(keys[a], keys[b]), cmp.Compare(a.seq, b.seq))
+	})
+}
+
+func (r *Replay) expected(j *job) time.Duration {
+	if e := r.estimate(j); e.P50 > 0 {
+		return e.P50
+	}
+	return placement.Never
+}
+
+// filling is the production code's backfilling.
+type filling struct {
+	order order
+	// patient gives holds to those alone that have waited for too long.
+	patient bool
+	held    []placement.Reservation
+}
+
+// wake is when the next job has waited for so long that nobody may pass it any more.
+func (q *filling) wake(r *Replay) (at time.Duration, any bool) {
+	for _, j := range r.waits {
+		if t := j.Submit + q.maxWait(r); t > r.now && (!any || t < at) {
+			at, any = t, true
+		}
+	}
+	return at, any
+}
+
+// maxWait is the default of queues without early holds. What holds room keeps it idle, for days
+// where jobs run for days, so that a bound that binds often costs everybody else more than it gives
+// (make jobs shows how much).
+const maxWait = 14 * 24 * time.Hour
+
+func (q *filling) maxWait(r *Replay) time.Duration {
+	switch {
+	case r.options.MaxWait > 0:
+		return r.options.MaxWait
+	case q.patient:
+		return maxWait
+	}
+	return placement.DefaultMaxWait
+}
+
+func (q *filling) schedule(r *Replay, _ bool, _ int) error {
+	r.sort(r.waits, q.order)
+	b := placement.Backlog{
+		Queue: make([]placement.Job, len(r.waits)), Running: make(map[string]placement.Run, len(r.ends)),
+		Held: q.held, MaxWait: q.maxWait(r),
+	}
+	if q.patient {
+		b.Patience = b.MaxWait
+	}
+	waiting := make(map[string]*job, len(r.waits))
+	for i, j := range r.waits {
+		waiting[j.request.Name] = j
+		b.Queue[i] = placement.Job{Request: j.request, Runtime: r.estimate(j), Waited: r.now - j.Submit}
+	}
+	for _, j := range r.ends {
+		b.Running[j.request.Name] = placement.Run{Estimate: j.said, Elapsed: r.now - j.since}
+	}
+	answer, err := placement.Backfill(r.s, &b, r.plan)
+	if err != nil {
+		return err
+	}
+	for i := range answer.Starts {
+		if err := r.start(waiting[answer.Starts[i].Name], &answer.Starts[i].Decision); err != nil {
+			return err
+		}
+	}
+	r.waits = slices.DeleteFunc(r.waits, func(j *job) bool { return j.placed != nil })
+	q.held = answer.Reservations
+	return nil
+}

@@ -1,0 +1,186 @@
+package replay
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/reyisjones/gpu-orchestrator/internal/sim/table"
+)
+
+// Format is a form in which results are written.
+type Format string
+
+// The formats.
+const (
+	// Table is for people at a terminal.
+	Table Format = "table"
+	// JSON is one object with everything.
+	JSON Format = "json"
+	// CSV has a row for each policy and range of sizes.
+	CSV Format = "csv"
+)
+
+// Formats are all of them.
+func Formats() []string { return []string{string(Table), string(JSON), string(CSV)} }
+
+// Render writes the report.
+func (r *Report) Render(w io.Writer, f Format) error {
+	switch f {
+	case JSON:
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		return e.Encode(r)
+	case CSV:
+		return r.csv(w)
+	case Table:
+		return r.table(w)
+	}
+	return fmt.Errorf("there is no format %q", f)
+}
+
+func (r *Report) csv(w io.Writer) error {
+	out := csv.NewWriter(w)
+	header := []string{
+		"cluster", "policy", "gpus", "jobs", "wait_mean_s", "wait_p50_s", "wait_p95_s", "wait_p99_s", "wait_max_s",
+		"completion_mean_s", "completion_p50_s", "completion_p95_s", "completion_p99_s", "completion_max_s",
+		"gangs", "one_leaf", "one_spine", "slowdown_alone", "slowdown", "slowdown_p95", "iteration",
+		"gpu_use_percent", "gpu_use_waiting_percent", "fragmentation_percent", "preemptions", "moves",
+	}
+	if err := out.Write(header); err != nil {
+		return err
+	}
+	number := func(v float64, digits int) string { return strconv.FormatFloat(v, 'f', digits, 64) }
+	for _, one := range r.Results {
+		for i, c := range append([]Class{one.All}, one.Sizes...) {
+			row := []string{one.Cluster, one.Policy, c.GPUs, strconv.Itoa(c.Jobs)}
+			for _, d := range []Distribution{c.Waiting, c.Completion} {
+				for _, v := range []float64{d.Mean, d.P50, d.P95, d.P99, d.Max} {
+					row = append(row, number(v, 1))
+				}
+			}
+			row = append(row, strconv.Itoa(c.Gangs), strconv.Itoa(c.OneLeaf), strconv.Itoa(c.OneSpine),
+				number(c.SlowdownAlone.Mean, 4), number(c.Slowdown.Mean, 4), number(c.Slowdown.P95, 4), number(c.Iteration, 4))
+			whole := []string{"", "", "", "", ""}
+			if i == 0 {
+				whole = []string{number(one.GPUUse, 2), number(one.GPUUseWaiting, 2), number(one.Fragmentation, 2),
+					strconv.Itoa(one.Preemptions), strconv.Itoa(one.Moves)}
+			}
+			if err := out.Write(append(row, whole...)); err != nil {
+				return err
+			}
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func (r *Report) table(w io.Writer) error {
+	fmt.Fprintf(w, "%s, run times told: %s\n", r.Trace, r.Estimates)
+	for _, c := range r.Clusters {
+		fmt.Fprintf(w, "%s: %d nodes with %d GPUs\n", c.Name, c.Nodes, c.GPUs)
+		for _, n := range c.Notes {
+			fmt.Fprintf(w, "  %s\n", n)
+		}
+	}
+	fmt.Fprintln(w)
+	header := []string{"policy", "jobs", "wait mean", "p50", "p95", "p99", "max", "done mean", "p95", "GPUs used", "idle in parts", "one leaf", "all-reduce"}
+	room := slices.ContainsFunc(r.Results, func(one *Result) bool { return one.Preemptions+one.Moves > 0 })
+	if room {
+		header = append(header, "evicted", "moved")
+	}
+	var rows [][]string
+	for _, one := range r.Results {
+		a := &one.All
+		row := []string{
+			r.label(one), strconv.Itoa(one.Jobs), span(a.Waiting.Mean), span(a.Waiting.P50), span(a.Waiting.P95), span(a.Waiting.P99),
+			span(a.Waiting.Max), span(a.Completion.Mean), span(a.Completion.P95), fmt.Sprintf("%.1f %%", one.GPUUse),
+			fmt.Sprintf("%.1f %%", one.Fragmentation), share(a.OneLeaf, a.Gangs), times(a),
+		}
+		if room {
+			row = append(row, strconv.Itoa(one.Preemptions), strconv.Itoa(one.Moves))
+		}
+		rows = append(rows, row)
+	}
+	if err := table.Write(w, header, rows...); err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "\nby GPUs of a job:")
+	return r.bySize(w)
+}
+
+// bySize has a row for each range of sizes and, under each measure, a column for each policy.
+func (r *Report) bySize(w io.Writer) error {
+	measures := []struct {
+		name string
+		// gangs says that it is of gangs alone.
+		gangs bool
+		of    func(*Class) string
+	}{
+		{name: "wait p95", of: func(c *Class) string { return span(c.Waiting.P95) }},
+		{name: "one leaf", gangs: true, of: func(c *Class) string { return share(c.OneLeaf, c.Gangs) }},
+		{name: "one spine", gangs: true, of: func(c *Class) string { return share(c.OneSpine, c.Gangs) }},
+		{name: "all-reduce", gangs: true, of: times},
+	}
+	for _, m := range measures {
+		header := []string{m.name, "jobs"}
+		for _, one := range r.Results {
+			header = append(header, r.label(one))
+		}
+		var rows [][]string
+		for i, c := range r.Results[0].Sizes {
+			if m.gangs && c.Gangs == 0 {
+				continue
+			}
+			row := []string{c.GPUs, strconv.Itoa(c.Jobs)}
+			for _, one := range r.Results {
+				row = append(row, m.of(&one.Sizes[i]))
+			}
+			rows = append(rows, row)
+		}
+		if len(rows) == 0 {
+			continue
+		}
+		fmt.Fprintln(w)
+		if err := table.Write(w, header, rows...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// times says how many times as long all-reduces take as at the ideal place.
+func times(c *Class) string {
+	if c.Gangs == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2fx", c.Slowdown.Mean)
+}
+
+func share(part, whole int) string {
+	if whole == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f %%", percent(float64(part), float64(whole)))
+}
+
+// span writes seconds for people: two units at most.
+func span(seconds float64) string {
+	switch d := time.Duration(seconds * float64(time.Second)); {
+	case d < time.Second:
+		return "0"
+	case d < time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%.0f min", d.Minutes())
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%.1f h", d.Hours())
+	default:
+		return fmt.Sprintf("%.1f d", d.Hours()/24)
+	}
+}
