@@ -193,3 +193,28 @@ func TestTheLedgerRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestTheJudgeFindsWhatIsOversold, as one that finds nothing proves nothing.
+func TestTheJudgeFindsWhatIsOversold(t *testing.T) {
+	c := newTestCluster(t, trace.Node{Name: "a", CPUMilli: 4000, MemoryMiB: 10, GPUs: 2, Model: "A"})
+	for name, pods := range map[string][]kind{
+		"CPU":             {{cpu: 3000}, {cpu: 3000}},
+		"memory":          {{memory: 11}},
+		"model":           {{gpus: 1, milli: 1000, models: []string{"B"}}},
+		"number of GPUs":  {{gpus: 2, milli: 1000}},
+		"share of a GPU":  {{gpus: 1, milli: 600}, {gpus: 1, milli: 600}},
+		"whole of shared": {{gpus: 1, milli: 1}, {gpus: 1, milli: 1000}},
+	} {
+		j, wrong := newJudge(c, &order{nodes: []int{0}}), ""
+		for _, k := range pods {
+			s := spot{}
+			if k.gpus > 0 {
+				s.gpus = gpu.MaskOf(0)
+			}
+			wrong = j.placed(&k, s)
+		}
+		if wrong == "" {
+			t.Errorf("%s: nothing is found wrong", name)
+		}
+	}
+}
