@@ -65,6 +65,10 @@ e2e: ## Only the tests on a real control plane
 conformance: ## Answer other schedulers' own cases (../shared/conformance) and have the answers judged
 	scripts/conformance.sh $(ARGS)
 
+.PHONY: fgd
+fgd: ## Play the published packing experiment again and compare (ARGS="--plot bin/fgd.html")
+	scripts/fgd.sh $(ARGS)
+
 .PHONY: bruteforce
 bruteforce: ## Placement, preemption and moves against trying everything, ten times the usual cases
 	go test ./core/placement -run 'Exact|EverySet|NearlyFewest|TheEarliest|PackersUse' -rapid.checks=1000 -v | grep -v -e '=== RUN' -e 'rapid. draw'

@@ -10,6 +10,6 @@ func newSim(p Process) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSimPlace(p), newSimJobs(p), newSimReport(), newSimImport(p))
+	cmd.AddCommand(newSimPlace(p), newSimPacking(p), newSimJobs(p), newSimReport(), newSimImport(p))
 	return cmd
 }

@@ -136,6 +136,11 @@ var rules = []rule{
 		why:  "it draws lines and bars, whatever they mean",
 	},
 	{
+		path: "internal/sim/packing",
+		only: []string{"std", "core/cluster", "core/gpu", "core/placement", "internal/sim/chart", "internal/sim/table", "internal/sim/trace", "golang.org/x/sync/errgroup"},
+		why:  "it plays files against the engine: the strategies it judges are those that run in a cluster",
+	},
+	{
 		path:       "internal/sandbox/...",
 		importedBy: []string{"cmd/sandbox", "test/..."},
 		why:        "the sandbox runs the product; the product must not know that it is being watched",

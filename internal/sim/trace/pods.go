@@ -15,8 +15,10 @@ type Pod struct {
 	// GPUs is the number of GPUs; Milli the thousandths of each that it wants: below 1000 only
 	// with one GPU, 0 with none.
 	GPUs, Milli int
-	// Models are the GPU models it accepts, sorted; nil for any.
+	// Models are the GPU models it accepts, sorted; nil for any. Spec is the same as the file has
+	// it, where a model may be named twice.
 	Models []string
+	Spec   string
 }
 
 // ReadPods reads pods.csv as the Alibaba 2023 traces have it: columns name, cpu_milli,
@@ -34,6 +36,7 @@ func ReadPods(file string, in io.Reader, models map[string]bool) ([]Pod, error) 
 			GPUs:      int(rows.Int("num_gpu", 0, maxGPUs)),
 			Milli:     int(rows.Int("gpu_milli", 0, 1000)),
 			Models:    readModels(rows, models),
+			Spec:      rows.Text("gpu_spec"),
 		}
 		switch first, twice := lines[p.Name]; {
 		case p.Name == "":

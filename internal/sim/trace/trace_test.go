@@ -145,7 +145,7 @@ func TestNodesAndPods(t *testing.T) {
 		t.Errorf("got %+v, %v", nodes, err)
 	}
 	pods, err := ReadPods("pods.csv", strings.NewReader("name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\np1,100,5,1,460,T4|P100\np2,1,2,0,0,\np3,1,2,8,1000,\n"), map[string]bool{"P100": true, "T4": true})
-	wantPods := []Pod{{Name: "p1", CPUMilli: 100, MemoryMiB: 5, GPUs: 1, Milli: 460, Models: []string{"P100", "T4"}}, {Name: "p2", CPUMilli: 1, MemoryMiB: 2}, {Name: "p3", CPUMilli: 1, MemoryMiB: 2, GPUs: 8, Milli: 1000}}
+	wantPods := []Pod{{Name: "p1", CPUMilli: 100, MemoryMiB: 5, GPUs: 1, Milli: 460, Models: []string{"P100", "T4"}, Spec: "T4|P100"}, {Name: "p2", CPUMilli: 1, MemoryMiB: 2}, {Name: "p3", CPUMilli: 1, MemoryMiB: 2, GPUs: 8, Milli: 1000}}
 	if err != nil || !reflect.DeepEqual(pods, wantPods) {
 		t.Errorf("got %+v, %v", pods, err)
 	}

@@ -57,6 +57,7 @@ func TestWrittenIsReadBack(t *testing.T) {
 				p.Milli = 1000
 			}
 			p.Models = rapid.SampledFrom([][]string{nil, {"T4"}, {"H100", "P100"}}).Draw(t, "models")
+			p.Spec = strings.Join(p.Models, "|")
 			return p
 		}), 1, 5, func(p Pod) string { return p.Name }).Draw(t, "pods")
 		var file bytes.Buffer
