@@ -90,17 +90,25 @@ const (
 // sort puts jobs in the order in which they are looked at: by priority, then as the order says,
 // then by arrival.
 func (r *Replay) sort(jobs []*job, by order) {
-	keys := make(map[*job]float64, len(jobs))
 	for _, j := range jobs {
-		switch run := r.expected(j).Seconds(); by {
+		switch by {
 		case shortestFirst:
-			keys[j] = run
+			j.key = r.expected(j).Seconds()
 		case highestRatio:
-			keys[j] = -((r.now - j.Submit).Seconds() + run) / max(run, 1)
+			run := r.expected(j).Seconds()
+			j.key = -((r.now - j.Submit).Seconds() + run) / max(run, 1)
+		default:
+			j.key = 0
 		}
 	}
-	slices.SortStableFunc(jobs, func(a, b *job) int {
-		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(keys[a], keys[b]), cmp.Compare(a.seq, b.seq))
+	slices.SortFunc(jobs, func(a, b *job) int {
+		switch {
+		case a.Priority != b.Priority:
+			return cmp.Compare(b.Priority, a.Priority)
+		case a.key != b.key:
+			return cmp.Compare(a.key, b.key)
+		}
+		return cmp.Compare(a.seq, b.seq)
 	})
 }
 
@@ -147,30 +155,68 @@ func (q *filling) maxWait(r *Replay) time.Duration {
 func (q *filling) schedule(r *Replay, _ bool, _ int) error {
 	r.sort(r.waits, q.order)
 	b := placement.Backlog{
-		Queue: make([]placement.Job, len(r.waits)), Running: make(map[string]placement.Run, len(r.ends)),
-		Held: q.held, MaxWait: q.maxWait(r),
+		Running: make(map[string]placement.Run, len(r.ends)), MaxWait: q.maxWait(r),
 	}
 	if q.patient {
 		b.Patience = b.MaxWait
 	}
-	waiting := make(map[string]*job, len(r.waits))
-	for i, j := range r.waits {
-		waiting[j.request.Name] = j
-		b.Queue[i] = placement.Job{Request: j.request, Runtime: r.estimate(j), Waited: r.now - j.Submit}
-	}
-	for _, j := range r.ends {
-		b.Running[j.request.Name] = placement.Run{Estimate: j.said, Elapsed: r.now - j.since}
-	}
-	answer, err := placement.Backfill(r.s, &b, r.plan)
-	if err != nil {
-		return err
-	}
-	for i := range answer.Starts {
-		if err := r.start(waiting[answer.Starts[i].Name], &answer.Starts[i].Decision); err != nil {
+	for {
+		looked := r.front(b.MaxWait)
+		b.Held, b.Queue = q.held, make([]placement.Job, len(looked))
+		waiting := make(map[string]*job, len(looked))
+		for i, j := range looked {
+			waiting[j.request.Name] = j
+			b.Queue[i] = placement.Job{Request: j.request, Runtime: r.estimate(j), Waited: r.now - j.Submit}
+		}
+		for _, j := range r.ends {
+			b.Running[j.request.Name] = placement.Run{Estimate: j.said, Elapsed: r.now - j.since}
+		}
+		answer, err := placement.Backfill(r.s, &b, r.plan)
+		if err != nil {
 			return err
 		}
+		for i := range answer.Starts {
+			if err := r.start(waiting[answer.Starts[i].Name], &answer.Starts[i].Decision); err != nil {
+				return err
+			}
+		}
+		r.waits = slices.DeleteFunc(r.waits, func(j *job) bool { return j.placed != nil })
+		q.held = answer.Reservations
+		// Behind what has started there may be others that fit as well.
+		if all := len(looked) == len(answer.Starts)+len(r.waits); all || len(answer.Starts) == 0 {
+			return nil
+		}
 	}
-	r.waits = slices.DeleteFunc(r.waits, func(j *job) bool { return j.placed != nil })
-	q.held = answer.Reservations
-	return nil
+}
+
+// depth is how many jobs of one size are looked at at a time, as every scheduler of long queues
+// has such a bound (Slurm's bf_max_job_test). Those behind them fit no better.
+const depth = 100
+
+// front returns the jobs to be looked at: of each size the first in the order in which Backfill
+// takes them, which begins with those that have waited for too long.
+func (r *Replay) front(maxWait time.Duration) []*job {
+	if len(r.waits) <= depth {
+		return slices.Clone(r.waits)
+	}
+	count := map[size]int{}
+	chosen := make(map[*job]bool, len(r.waits))
+	for _, overdue := range []bool{true, false} {
+		for _, j := range r.waits {
+			if overdue == (r.now-j.Submit >= maxWait) && count[j.size] < depth {
+				count[j.size]++
+				chosen[j] = true
+			}
+		}
+	}
+	if len(chosen) == len(r.waits) {
+		return slices.Clone(r.waits)
+	}
+	looked := make([]*job, 0, len(chosen))
+	for _, j := range r.waits {
+		if chosen[j] {
+			looked = append(looked, j)
+		}
+	}
+	return looked
 }

@@ -82,6 +82,8 @@ type job struct {
 	ends  time.Duration
 	index int
 	said  placement.Estimate
+	// key is its place in the order of the queue.
+	key float64
 	// moved is when it was moved last.
 	moved  time.Duration
 	placed []placed
