@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,8 +92,11 @@ func loadCluster(source string, more int) (replay.Cluster, error) {
 		return replay.Cluster{}, err
 	}
 	name := source
+	if !fabric.IsShape(source) {
+		name = filepath.Base(source)
+	}
 	if more > 0 {
-		name = fmt.Sprintf("%s and %d nodes", source, more)
+		name = fmt.Sprintf("%s +%d", name, more)
 	}
 	s, err := c.Snapshot()
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path"
 	"strconv"
 
 	"github.com/reyisjones/gpu-orchestrator/internal/problem"
@@ -61,7 +62,7 @@ func Summary(w io.Writer, reports ...*Report) error {
 		}
 		var rows [][]string
 		for _, r := range reports {
-			row := []string{r.Trace, strconv.Itoa(r.Results[0].Jobs)}
+			row := []string{path.Base(r.Trace) + " on " + r.Clusters[0].Name, strconv.Itoa(r.Results[0].Jobs)}
 			for _, one := range r.Results {
 				row = append(row, m.of(&one.All))
 			}
@@ -105,7 +106,7 @@ func verdict(w io.Writer, reports []*Report) error {
 func Locality(w io.Writer, reports ...*Report) error {
 	for _, r := range reports {
 		ours := r.Results[0]
-		fmt.Fprintf(w, "%s on %s: longer than by %s\n", r.Trace, r.Clusters[0].Name, ours.Policy)
+		fmt.Fprintf(w, "%s on %s: longer than by %s\n", path.Base(r.Trace), r.Clusters[0].Name, ours.Policy)
 		header := []string{"GPUs", "gangs", ours.Policy}
 		for _, one := range r.Results[1:] {
 			header = append(header, one.Policy, "iterations")
