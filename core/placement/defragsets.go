@@ -113,7 +113,7 @@ func (m *mover) together(set []*prey) (moves []Move, refuted bool) {
 	}
 	s := dropPods(m.p.s, pods)
 	if !m.e.fits(s) {
-		return nil, true
+		return nil, !m.e.vague
 	}
 	m.steps += jointCost
 	r := *m.p.request

@@ -13,7 +13,9 @@ import (
 // error: the decision says why.
 //
 // For a request of one group the answer is exact: Plan finds a plan if there is one, and a
-// decision that is not Feasible is a proof that there is none in this snapshot. With a Cache
+// decision that is not Feasible is a proof that there is none in this snapshot; but where pods
+// ask for MIG instances of several profiles, and counting how many fit on a node takes too long,
+// what is not found stays undecided, and slices behind uplinks are searched for. With a Cache
 // it looks only at the nodes that changed since the last question about the same shape, then
 // at the domains, then at the nodes of the domain it chooses.
 //
@@ -116,10 +118,10 @@ func (p *planner) planOne(group *Group) Decision {
 		c, takes, ok = g.place(p.s.Whole())
 	}
 	if !ok && p.quick {
-		return Decision{}
+		return Decision{Undecided: g.vague()}
 	}
 	if !ok {
-		return Decision{Why: p.refuse(g)}
+		return p.refuse(g)
 	}
 	return p.decide(g, c, takes)
 }

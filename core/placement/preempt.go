@@ -88,7 +88,9 @@ type eviction struct {
 	at map[int][]*prey
 	// checks counts how often it was asked whether the request fits.
 	checks int
-	group  *Group
+	// vague says that fits is not sure that there is no room.
+	vague bool
+	group *Group
 	// splits says that a workload may leave a part of its nodes whatever its minimum is, because
 	// what leaves goes on elsewhere.
 	splits bool
@@ -182,18 +184,22 @@ func (e *eviction) without() *cluster.Snapshot {
 	return e.p.s.Next(e.p.s.Generation+1, e.p.s.Resources, changed)
 }
 
-// fits tells whether the request fits in s, at its smallest useful size.
+// fits tells whether the request fits in s, at its smallest useful size. Where it does not,
+// vague tells whether that is no proof.
 func (e *eviction) fits(s *cluster.Snapshot) bool {
 	e.checks++
 	if e.group == nil {
 		trial := *e.p
 		trial.s = s
 		trial.options.Explain = false
-		return trial.plan().Feasible
+		d := trial.plan()
+		e.vague = d.Undecided
+		return d.Feasible
 	}
 	own := *e.p
 	own.cache = e.p.trialCache()
 	g := own.gang(s, e.group)
+	e.vague = g.vague()
 	g.restrict(e.p.request.Avoid)
 	if e.group.KeptInSlices && len(e.group.Kept) > 0 {
 		_, _, ok := g.place(s.Whole())
