@@ -32,6 +32,7 @@ func drawMoves(t *rapid.T) (*cluster.Snapshot, *Request, MoveOptions) {
 		w := &cluster.Workload{
 			Name: fmt.Sprintf("w%d", i), Movable: !chance(t, 6, "pinned"), Protected: chance(t, 12, "protected"),
 			Level: oneOf(t, "level", -1, -1, leaf), Cost: float64(between(t, 0, 3, "cost")),
+			Budget: oneOf(t, "budget", "", "", "", "team"),
 		}
 		var needs *cluster.Needs
 		if chance(t, 5, "selected") {
@@ -50,6 +51,9 @@ func drawMoves(t *rapid.T) (*cluster.Snapshot, *Request, MoveOptions) {
 	o := MoveOptions{MaxMoves: oneOf(t, "most", 0, 1, 2)}
 	if chance(t, 4, "moved") {
 		o.Moved = []string{"w0"}
+	}
+	if rapid.Bool().Draw(t, "limited") {
+		o.Budgets = map[string]int{"team": between(t, 0, 1, "of the team")}
 	}
 	return txn.Snapshot(), r, o
 }
@@ -75,7 +79,7 @@ type tallyMoves struct{ known, optimal, missed, feasible, proofs, undecided, mov
 // checkMoves returns what is wrong with the answer to a drawn question.
 func checkMoves(t *rapid.T, defragment moveFunc, o Options, sum *tallyMoves) string {
 	s, r, limits := drawMoves(t)
-	limits.Options = o
+	limits.Strategies = o.Strategies
 	m, err := defragment(s, r, limits)
 	if err != nil {
 		return err.Error()
@@ -155,6 +159,10 @@ func TestMovePropertiesFindMistakes(t *testing.T) {
 		"ignores what pods need":         seeingWork(asIs, func(p *cluster.Pod) { p.Needs = nil }),
 		"forgets what moved already": func(s *cluster.Snapshot, r *Request, o MoveOptions) (Moves, error) {
 			o.Moved = nil
+			return Defragment(s, r, o)
+		},
+		"ignores budgets": func(s *cluster.Snapshot, r *Request, o MoveOptions) (Moves, error) {
+			o.Budgets = nil
 			return Defragment(s, r, o)
 		},
 		"ignores the limit": func(s *cluster.Snapshot, r *Request, o MoveOptions) (Moves, error) {

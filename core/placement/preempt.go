@@ -52,29 +52,25 @@ func (p *planner) preempt(refused Decision) Decision {
 }
 
 // searchWithin searches again among fewer workloads: of each budget only as many as it has left,
-// the cheapest, so that no choice among them overdraws it; and then none that has a limited one.
+// the cheapest, so that no choice among them overdraws it.
 func (e *eviction) searchWithin(budgets map[string]int) *outcome {
-	for _, share := range [2]int{1, 0} {
-		left := map[string]int{}
-		for name, n := range budgets {
-			left[name] = n * share
+	left := maps.Clone(budgets)
+	chosen := map[*cluster.Workload]bool{}
+	for _, v := range slices.Backward(e.all) {
+		n, limited := left[v.Budget]
+		if limited = limited && v.Budget != ""; !limited || n > 0 {
+			chosen[v.Workload] = true
 		}
-		chosen := map[*cluster.Workload]bool{}
-		for _, v := range slices.Backward(e.all) {
-			if n, limited := left[v.Budget]; v.Budget == "" || !limited || n > 0 {
-				chosen[v.Workload] = true
-				left[v.Budget] = n - 1
-			}
+		if limited {
+			left[v.Budget] = n - 1
 		}
-		fewer := newEviction(e.p, func(w *cluster.Workload) bool { return chosen[w] })
-		for _, v := range fewer.all {
-			v.rank = v.Priority
-		}
-		if without := fewer.without(); fewer.fits(without) {
-			if best := fewer.search(without); best != nil {
-				return best
-			}
-		}
+	}
+	fewer := newEviction(e.p, func(w *cluster.Workload) bool { return chosen[w] })
+	for _, v := range fewer.all {
+		v.rank = v.Priority
+	}
+	if without := fewer.without(); fewer.fits(without) {
+		return fewer.search(without)
 	}
 	return nil
 }
