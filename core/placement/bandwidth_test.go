@@ -79,7 +79,7 @@ func TestBandwidthOfSlicesIsKept(t *testing.T) {
 
 func TestIgnoringUplinksIsFound(t *testing.T) {
 	o := Options{Strategies: registry(t)}
-	k := newKit(t, 7, 2, 7)
+	k := newKit(t, 5, 1, 5)
 	for name, broken := range map[string]planFunc{
 		"no bandwidth":   asking(func(g *Group) { g.Mbps = 0 }),
 		"half of it":     asking(func(g *Group) { g.Mbps /= 2 }),

@@ -23,7 +23,7 @@ type shuffles struct {
 	steps int
 }
 
-const shuffleSteps = 60000
+const shuffleSteps = 60000 / slowdown
 
 func newShuffles(s *cluster.Snapshot, r *Request, o MoveOptions) *shuffles {
 	b := &shuffles{s: s, r: r, seen: map[string]bool{}, left: map[string]int{}}

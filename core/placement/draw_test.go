@@ -36,6 +36,9 @@ func cases(t *testing.T, n int, property func(*rapid.T)) {
 	rapid.Check(t, property)
 }
 
+// seeds returns how many of n simulations to run: under the race detector a part of them.
+func seeds(n uint64) uint64 { return max(1, n/slowdown) }
+
 // until runs a property on about n cases at a time until it has found what it looks for, and
 // gives up after thirty times: a rare mistake is missed now and then by a fixed number of draws.
 func until(t *testing.T, n int, found *bool, property func(*rapid.T)) {

@@ -9,7 +9,7 @@ import (
 	"github.com/reyisjones/gpu-orchestrator/core/gpu"
 )
 
-// vagueNode is a machine with 14 GPUs in MIG mode, of which it takes too long to count how many
+// vagueNode is a machine with 22 GPUs in MIG mode, of which it takes too long to count how many
 // pods fit with the profiles that manyOf asks for.
 func vagueNode(t testing.TB, name string) *cluster.Node {
 	t.Helper()
@@ -17,14 +17,14 @@ func vagueNode(t testing.TB, name string) *cluster.Node {
 	if !ok {
 		t.Fatal("the A100 has no geometry")
 	}
-	board, err := gpu.NewBoard(gpu.Wiring{Count: 14})
+	board, err := gpu.NewBoard(gpu.Wiring{Count: 22})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &cluster.Node{Machine: &cluster.Machine{
 		Name: name, Ready: true, Path: []string{"s", "l", name}, Board: board, Geometry: g,
 		Labels:      map[string]string{"host": name},
-		Allocatable: cluster.Vector{1 << 20, 1 << 40, 1 << 20, 14},
+		Allocatable: cluster.Vector{1 << 20, 1 << 40, 1 << 20, 22},
 	}}
 }
 
@@ -52,7 +52,7 @@ func manyOf(count int, edits ...func(*Request)) *Request {
 	r := &Request{Name: "test/many", Strategy: "leastLoaded", Groups: []Group{{
 		Name: "mig", Count: count, Topology: NoTopology(),
 		Pod: Shape{GPUResource: -1, Resources: cluster.Vector{1, 1, 1},
-			MIG: []string{"1g.5gb", "2g.10gb", "1g.5gb+me", "1g.5gb", "1g.10gb", "4g.20gb"}},
+			MIG: []string{"3g.20gb", "4g.20gb", "1g.5gb+me", "7g.40gb", "1g.5gb", "1g.5gb"}},
 	}}}
 	for _, edit := range edits {
 		edit(r)
@@ -83,10 +83,6 @@ func TestCountsThatGaveUpProveNothing(t *testing.T) {
 		}
 		if !strings.Contains(d.Why.Sentence, "not decided: on 1 node counting") {
 			t.Errorf("%s: %s", name, d.Why.Sentence)
-		}
-		m, err := Defragment(s, r, MoveOptions{Options: Options{Strategies: registry(t)}})
-		if claim := claimsMoves(&m); err != nil || claim != "" {
-			t.Errorf("%s: %s (%v)", name, claim, err)
 		}
 	}
 	if d := plan(t, s, manyOf(fits)); !d.Feasible {
@@ -129,7 +125,7 @@ func TestMovesAreNotBoundedByCountsThatGaveUp(t *testing.T) {
 	many := vagueNode(t, "n0")
 	few, m := *many, *many.Machine
 	m.Name, m.Path, m.Labels = "n1", []string{"s", "l", "n1"}, map[string]string{"host": "n1"}
-	m.Allocatable = cluster.Vector{2, 1 << 40, 110, 14}
+	m.Allocatable = cluster.Vector{2, 1 << 40, 110, 22}
 	few.Machine = &m
 	s := cluster.NewSnapshot(1, testLevels(), drawnResources(), []*cluster.Node{many, withLow(&few, 2)})
 	fits := counted(t, s, many)
@@ -138,7 +134,7 @@ func TestMovesAreNotBoundedByCountsThatGaveUp(t *testing.T) {
 		"a gang":     manyOf(fits + 2),
 		"two groups": manyOf(fits+2, func(r *Request) { r.Groups = append(r.Groups, plain) }),
 	} {
-		answer, err := Defragment(s, r, MoveOptions{MaxMoves: 1, Options: Options{Strategies: registry(t), Budget: 20}})
+		answer, err := Defragment(s, r, MoveOptions{MaxMoves: 1, Options: Options{Strategies: registry(t), Budget: 3}})
 		if claim := claimsMoves(&answer); err != nil || claim != "" {
 			t.Errorf("%s: %s (%v)", name, claim, err)
 		}
