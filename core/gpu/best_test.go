@@ -259,6 +259,21 @@ func TestGreedyFindsTheIslands(t *testing.T) {
 	}
 }
 
+// What is left over of 5 GPUs in the best division, 0 and 1, has the one that is asked for, but is
+// no set of 3.
+func TestLeftOverIsNoSet(t *testing.T) {
+	b := board(t, Wiring{Links: [][]int{
+		{0, 0, 0, 0, 5},
+		{0, 0, 1, 1, 0},
+		{0, 1, 0, 10, 10},
+		{0, 1, 10, 0, 10},
+		{5, 0, 10, 10, 0},
+	}})
+	if got, ok := b.Best(All(5), 3, MaskOf(1)); !ok || got != MaskOf(1, 2, 3) {
+		t.Errorf("got %v", got)
+	}
+}
+
 func TestOneGPUIsTheOneTheRestMissesLeast(t *testing.T) {
 	b := board(t, dgx1())
 	for _, c := range []struct{ free, want Mask }{

@@ -133,6 +133,7 @@ func TestFits(t *testing.T) {
 		{[]string{"0/7g.40gb@0?"}, []string{"3g.20gb"}, All(1), 100, 2},
 		{[]string{"0/3g.20gb@0", "0/2g.10gb@6?"}, []string{"2g.10gb"}, All(1), 100, 2}, // at 6 none should be, but one is
 		{[]string{"0/3g.20gb@0"}, []string{"2g.10gb"}, All(1), 100, 1},
+		{[]string{"0/1g.5gb@9"}, []string{"1g.5gb"}, All(2), 100, 7}, // nobody knows where it is
 		{nil, nil, 0, 5, 5},
 		{nil, []string{"1g.5gb"}, 0, 5, 0},
 		{nil, []string{"1g.6gb"}, 1, 5, 0},

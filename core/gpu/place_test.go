@@ -239,8 +239,10 @@ func checkPlaced(g *Geometry, existing []Instance, usable Mask, want []string, p
 
 func TestPlaceIsSoundAndComplete(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		if problem := checkPlace(t, (*Geometry).Place); problem != "" {
-			t.Fatal(problem)
+		for range 10 {
+			if problem := checkPlace(t, (*Geometry).Place); problem != "" {
+				t.Fatal(problem)
+			}
 		}
 	})
 }

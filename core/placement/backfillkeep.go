@@ -87,7 +87,7 @@ func (f *filler) wait(j *waiting) {
 		why = fmt.Sprintf("there is room for %s now, but it is held for %s", name, f.line.holders())
 	case f.slots == 0:
 		why = fmt.Sprintf("there is no room for %s now, and others hold room before it: %s", name, f.line.holders())
-	case !e.fits(f.line.empty()):
+	case !e.fits(f.line.empty()) && !e.vague:
 		why = fmt.Sprintf("there would be no room for %s even if nothing else ran", name)
 	default:
 		why = fmt.Sprintf("there is no room for %s now, and no estimate tells when there will be", name)

@@ -37,6 +37,7 @@ func drawTraffic(t *rapid.T, s *cluster.Snapshot) *cluster.Snapshot {
 	return s
 }
 
+// drawMbps gives the groups a bandwidth, but for those in slices, which are dear to judge.
 func drawMbps(t *rapid.T, r *Request) {
 	for i := range r.Groups {
 		if len(r.Groups[i].Slices) == 0 {
@@ -45,13 +46,17 @@ func drawMbps(t *rapid.T, r *Request) {
 	}
 }
 
-func TestBandwidthIsKept(t *testing.T) {
+// holdsBandwidth holds plans for drawn requests, of up to so many groups, in clusters with
+// uplinks against trying everything: none that is found overloads an uplink, and none that there
+// is goes unfound.
+func holdsBandwidth(t *testing.T, groups, n int, ask func(*rapid.T, *Request)) {
+	t.Helper()
 	o, count := Options{Strategies: registry(t)}, tally{}
-	k := newKit(t, 7, 1, 7)
-	cases(t, 8000, func(t *rapid.T) {
+	k := newKit(t, 7, groups, 7)
+	cases(t, n, func(t *rapid.T) {
 		s := drawTraffic(t, drawUplinks(t, k.world(t)))
 		r := k.request(t, s)
-		drawMbps(t, r)
+		ask(t, r)
 		if problem := judged(s, r, Plan, o, count); problem != "" {
 			t.Fatal(problem, show(s, r), s.UplinksLeft())
 		}
@@ -59,45 +64,22 @@ func TestBandwidthIsKept(t *testing.T) {
 	t.Log(count)
 }
 
-func TestBandwidthOfSeveralGroupsIsKept(t *testing.T) {
-	o, count := Options{Strategies: registry(t)}, tally{}
-	k := newKit(t, 7, 3, 7)
-	cases(t, 6000, func(t *rapid.T) {
-		s := drawTraffic(t, drawUplinks(t, k.world(t)))
-		r := k.request(t, s)
-		drawMbps(t, r)
-		if problem := judged(s, r, Plan, o, count); problem != "" {
-			t.Fatal(problem, show(s, r), s.UplinksLeft())
-		}
-	})
-	t.Log(count)
-}
+func TestBandwidthIsKept(t *testing.T) { holdsBandwidth(t, 1, 8000, drawMbps) }
 
-// With slices and bandwidth what a domain takes is an estimate: every plan is sound, but not
-// every plan is found.
+func TestBandwidthOfSeveralGroupsIsKept(t *testing.T) { holdsBandwidth(t, 3, 6000, drawMbps) }
+
+// With slices what a domain takes is an estimate; what it cannot tell is searched for.
 func TestBandwidthOfSlicesIsKept(t *testing.T) {
-	o, count := Options{Strategies: registry(t)}, tally{}
-	k := newKit(t, 7, 2, 7)
-	cases(t, 5000, func(t *rapid.T) {
-		s := drawTraffic(t, drawUplinks(t, k.world(t)))
-		r := k.request(t, s)
+	holdsBandwidth(t, 2, 5000, func(t *rapid.T, r *Request) {
 		for i := range r.Groups {
 			r.Groups[i].Mbps = oneOf[int64](t, "mbps", 10, 5, 1)
-			r.Groups[i].MinCount = 0
-		}
-		problem := judged(s, r, Plan, o, count)
-		if d, _ := Plan(s, r, o); problem != "" && d.Feasible {
-			t.Fatal(problem, show(s, r), s.UplinksLeft())
-		} else if problem != "" {
-			count["missed"]++
 		}
 	})
-	t.Log(count)
 }
 
 func TestIgnoringUplinksIsFound(t *testing.T) {
 	o := Options{Strategies: registry(t)}
-	k := newKit(t, 7, 2, 7)
+	k := newKit(t, 5, 1, 5)
 	for name, broken := range map[string]planFunc{
 		"no bandwidth":   asking(func(g *Group) { g.Mbps = 0 }),
 		"half of it":     asking(func(g *Group) { g.Mbps /= 2 }),

@@ -26,7 +26,7 @@ type bruteKey struct {
 }
 
 // bruteSteps bounds a search: a case that takes more is left out, and counted.
-const bruteSteps = 200000
+const bruteSteps = 200000 / slowdown
 
 func newBrute(s *cluster.Snapshot, r *Request) *brute {
 	b := &brute{s: s, r: r, known: map[bruteKey]bool{}, visit: func() bool { return true }}

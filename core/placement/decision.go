@@ -9,8 +9,8 @@ import (
 type Decision struct {
 	// Feasible tells whether Groups is a plan.
 	Feasible bool
-	// Undecided is true if the search ran out of its budget: whether there is a plan is not
-	// known. A decision that is neither Feasible nor Undecided is a proof that there is none,
+	// Undecided is true if the search ran out of its budget, or more MIG instances may fit than
+	// could be counted: whether there is a plan is not known. A decision that is neither Feasible nor Undecided is a proof that there is none,
 	// and Why.Certificate says what it rests on.
 	Undecided bool
 	// Groups is where the pods go, in the order of the request's groups.

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
@@ -17,14 +18,16 @@ type shuffles struct {
 	at    [][]int
 	free  []int64
 	moved []bool
+	left  map[string]int // of each budget
 	seen  map[string]bool
 	steps int
 }
 
-const shuffleSteps = 60000
+const shuffleSteps = 60000 / slowdown
 
 func newShuffles(s *cluster.Snapshot, r *Request, o MoveOptions) *shuffles {
-	b := &shuffles{s: s, r: r, seen: map[string]bool{}}
+	b := &shuffles{s: s, r: r, seen: map[string]bool{}, left: map[string]int{}}
+	maps.Copy(b.left, o.Budgets)
 	for i, n := range s.Nodes() {
 		b.free = append(b.free, n.Allocatable[gpuResource])
 		for _, p := range n.Pods {
@@ -73,10 +76,14 @@ func (b *shuffles) within(moves int) bool {
 		return b.room()
 	}
 	for k := range b.work {
-		if b.moved[k] {
+		left, limited := b.left[b.work[k].Budget]
+		if b.moved[k] || limited && left == 0 {
 			continue
 		}
 		b.moved[k] = true
+		if limited {
+			b.left[b.work[k].Budget]--
+		}
 		was := slices.Clone(b.at[k])
 		for i, at := range was {
 			b.free[at] += b.pods[k][i].Use[gpuResource]
@@ -86,6 +93,9 @@ func (b *shuffles) within(moves int) bool {
 			b.free[at] -= b.pods[k][i].Use[gpuResource]
 		}
 		b.at[k], b.moved[k] = was, false
+		if limited {
+			b.left[b.work[k].Budget]++
+		}
 		if found {
 			return true
 		}

@@ -97,8 +97,8 @@ func TestMovesGiveNoDeviceOutTwice(t *testing.T) {
 
 // The property must be able to fail: moves that forget which GPUs are taken are found.
 func TestDeviceMovesFindMistakes(t *testing.T) {
-	k := newKit(t, 5, 2, 5)
-	k.devices = true
+	k := newKit(t, 4, 1, 4)
+	k.devices, k.plain = true, true
 	o, found := Options{Strategies: registry(t)}, false
 	until(t, 4000, &found, func(t *rapid.T) {
 		s, r := drawDeviceMoves(t, k, o)

@@ -23,6 +23,9 @@ func wrongMoves(s *cluster.Snapshot, r *Request, m *Moves, o MoveOptions) string
 		return fmt.Sprintf("%d moves, which is less than the bound of %d", len(m.Moves), m.LowerBound)
 	}
 	txn := s.Begin()
+	if problem := overdrawn(m, o.Budgets); problem != "" {
+		return problem
+	}
 	for i := range m.Moves {
 		if problem := wrongMove(txn, m, i, o); problem != "" {
 			return fmt.Sprintf("move %d, of %s: %s", i, m.Moves[i].Workload, problem)
@@ -42,6 +45,22 @@ func wrongMoves(s *cluster.Snapshot, r *Request, m *Moves, o MoveOptions) string
 		return fmt.Sprintf("%d pods placed", size)
 	}
 	return checkWorld(after, r, m.Plan.Nodes())
+}
+
+// overdrawn names a budget of which more workloads move than it has left.
+func overdrawn(m *Moves, budgets map[string]int) string {
+	used := map[string]int{}
+	for i := range m.Moves {
+		for _, p := range m.Moves[i].Pods[:min(1, len(m.Moves[i].Pods))] {
+			used[p.Before.Pod.Workload.Budget]++
+		}
+	}
+	for name, left := range budgets {
+		if used[name] > left {
+			return fmt.Sprintf("%d of budget %s move, %d are left", used[name], name, left)
+		}
+	}
+	return ""
 }
 
 func wrongMove(txn *cluster.Txn, m *Moves, i int, o MoveOptions) string {

@@ -120,7 +120,7 @@ func TestMovesMakeRoom(t *testing.T) {
 			loads: []load{{name: "a", pods: on("n0", 8)}, {name: "b", pods: on("n1", 8)}, {name: "c", pods: on("n2", 8)},
 				{name: "d", pods: on("n3", 8)}, {name: "e", pods: on("n4", 8)}, {name: "f", pods: on("n5", 1)}},
 			ask: ask(2, 8, inLeaf)},
-		{name: "what is in the way fits nowhere", proof: Exhausted,
+		{name: "what is in the way fits nowhere", proof: Exhausted, o: MoveOptions{Options: Options{Budget: 1000}},
 			loads: []load{{name: "a", pods: on("n0", 5)}, {name: "b", pods: on("n2", 5)}, {name: "c", pods: on("n3", 5)}, {name: "d", pods: on("n4", 5)},
 				{name: "e", pods: on("n5", 5)}, {name: "f", pods: on("n1", 5)}},
 			ask: ask(2, 8, inLeaf)},

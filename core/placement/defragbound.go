@@ -22,6 +22,9 @@ func (m *mover) bound() (int, cluster.Domain) {
 	own := *m.p
 	own.cache = m.p.trialCache()
 	g := own.gang(m.without, m.e.group)
+	if g.vague() {
+		return 1, whole
+	}
 	g.restrict(m.p.request.Avoid)
 	best, where := math.Inf(1), whole
 	for _, d := range g.candidates(whole, m.e.group.Topology.Required) {

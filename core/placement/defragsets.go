@@ -48,24 +48,29 @@ func (m *mover) smaller(bound, known int) ([]Move, int) {
 	return nil, bound
 }
 
-// proven tells whether it can be shown, within the budget, that no set as large as is allowed
-// makes room: what fewer workloads make room for, more do, too.
+// proven tells whether it can be shown, within the budget, that no set that is allowed makes room:
+// what fewer workloads make room for, more do, too. So it looks at the largest sets; at smaller
+// ones only where larger ones would overdraw a limit on evictions.
 func (m *mover) proven() bool {
 	size := len(m.e.all)
 	if k := m.o.MaxMoves; k > 0 {
 		size = min(size, k)
 	}
 	m.steps = 0
-	if !m.affords(size) {
-		return false
+	for all, overdrawn := true, true; overdrawn; size-- {
+		if !m.affords(size) {
+			return false
+		}
+		overdrawn = m.sets(size, func(set []*prey) bool {
+			_, refuted := m.together(set)
+			all = refuted && !m.out()
+			return all
+		})
+		if !all {
+			return false
+		}
 	}
-	all := true
-	m.sets(size, func(set []*prey) bool {
-		_, refuted := m.together(set)
-		all = refuted && !m.out()
-		return all
-	})
-	return all
+	return true
 }
 
 // affords tells whether the budget reaches to ask about every set of a size.
@@ -82,11 +87,16 @@ func (m *mover) affords(size int) bool {
 	return true
 }
 
-// sets calls visit for every set of so many workloads until it returns false.
-func (m *mover) sets(size int, visit func([]*prey) bool) {
+// sets calls visit for every set of so many workloads until it returns false, but for those that
+// would overdraw a limit on evictions: whether it left out any, it returns.
+func (m *mover) sets(size int, visit func([]*prey) bool) (overdrawn bool) {
 	set := make([]*prey, 0, size)
 	var next func(from int) bool
 	next = func(from int) bool {
+		if o := (outcome{gone: set}); len(m.o.Budgets) > 0 && !o.within(m.o.Budgets) {
+			overdrawn = true
+			return true
+		}
 		if len(set) == size {
 			return visit(set)
 		}
@@ -101,6 +111,7 @@ func (m *mover) sets(size int, visit func([]*prey) bool) {
 		return true
 	}
 	next(0)
+	return overdrawn
 }
 
 // together looks for places for the gang and for all of the set at once. It returns moves that
@@ -113,7 +124,7 @@ func (m *mover) together(set []*prey) (moves []Move, refuted bool) {
 	}
 	s := dropPods(m.p.s, pods)
 	if !m.e.fits(s) {
-		return nil, true
+		return nil, !m.e.vague
 	}
 	m.steps += jointCost
 	r := *m.p.request

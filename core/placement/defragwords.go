@@ -35,6 +35,9 @@ func (m *mover) allTried() string {
 	if k := m.o.MaxMoves; k > 0 && k < len(m.e.all) {
 		return fmt.Sprintf("no %s could move so that there is room: every set was tried", plural(k, "workload"))
 	}
+	if len(m.o.Budgets) > 0 {
+		return "no workloads could move so that there is room: every set within the limits was tried"
+	}
 	return fmt.Sprintf("what is in the way finds no places elsewhere, even if all %s that may move do: every way was tried",
 		plural(len(m.e.all), "workload"))
 }

@@ -36,11 +36,15 @@ func cases(t *testing.T, n int, property func(*rapid.T)) {
 	rapid.Check(t, property)
 }
 
+// seeds returns how many of n simulations to run: under the race detector a part of them.
+func seeds(n uint64) uint64 { return max(1, n/slowdown) }
+
 // until runs a property on about n cases at a time until it has found what it looks for, and
-// gives up after thirty times: a rare mistake is missed now and then by a fixed number of draws.
+// gives up after thirty times n: a rare mistake is missed now and then by a fixed number of
+// draws. Under the race detector that is four times n.
 func until(t *testing.T, n int, found *bool, property func(*rapid.T)) {
 	t.Helper()
-	for round := 0; round < 30 && !*found; round++ {
+	for round := 0; round < max(30, 4*slowdown) && !*found; round++ {
 		cases(t, n, func(t *rapid.T) {
 			if !*found {
 				property(t)

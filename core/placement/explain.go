@@ -1,14 +1,40 @@
 package placement
 
-import "github.com/reyisjones/gpu-orchestrator/core/cluster"
+import (
+	"fmt"
 
-// refuse explains why there is no room for the group. It walks the nodes and domains a second
-// time, which only a refusal pays for.
-func (p *planner) refuse(g *gang) Explanation {
+	"github.com/reyisjones/gpu-orchestrator/core/cluster"
+)
+
+// refuse says that there is no room for the group, and why; where nodes may take more than was
+// counted, only that none was found. It walks the nodes and domains a second time, which only a
+// refusal pays for.
+func (p *planner) refuse(g *gang) Decision {
+	why := p.explain(g)
+	if !g.vague() {
+		return Decision{Why: why}
+	}
+	return unproven(why, len(g.view.vague))
+}
+
+// vague tells whether more pods of the group may fit on some node than are counted. Then that
+// there is no room for them is no proof.
+func (g *gang) vague() bool { return len(g.view.vague) > 0 }
+
+// unproven is a refusal that is none, as on some nodes more may fit.
+func unproven(why Explanation, nodes int) Decision {
+	why.Certificate = nil
+	why.Sentence = fmt.Sprintf("%s; that is not decided: on %s counting the MIG instances that fit took too long, and there may be room for more",
+		why.Sentence, plural(nodes, "node"))
+	return Decision{Undecided: true, Why: why}
+}
+
+// explain explains why there is no room for the group.
+func (p *planner) explain(g *gang) Explanation {
 	why := p.count(g)
 	why.Group = g.group.Name
 	g.extremes(&why)
-	empty := g.ifEmpty()
+	empty, exact := g.ifEmpty()
 	empty.restrict(nil)
 	level := g.group.Topology.Required
 	for _, d := range g.candidates(g.s.Whole(), level) {
@@ -21,7 +47,7 @@ func (p *planner) refuse(g *gang) Explanation {
 		why.RoomEmpty = max(why.RoomEmpty, empty.mostIn(d))
 	}
 	why.Misses = g.misses()
-	why.Never = why.RoomEmpty < g.group.leastWhole()
+	why.Never = exact && why.RoomEmpty < g.group.leastWhole()
 	if g.links != nil {
 		free := *g
 		free.links = nil
@@ -121,17 +147,21 @@ func (q *need) freeGPUs(n *cluster.Node) int64 {
 	return free
 }
 
-// ifEmpty is the gang in a cluster in which nothing runs and every node is in service.
-func (g *gang) ifEmpty() *gang {
+// ifEmpty is the gang in a cluster in which nothing runs and every node is in service, and
+// whether what fits there is counted exactly.
+func (g *gang) ifEmpty() (*gang, bool) {
 	empty := *g
 	empty.links = nil
 	empty.room = &room{}
 	empty.work = &scratch{}
 	empty.room.reset(g.s)
+	all := true
 	for i, n := range g.s.Nodes() {
-		empty.room.set(g.s, i, g.view.need.fitsEmpty(n.Machine))
+		fits, exact := g.view.need.fitsEmpty(n.Machine)
+		empty.room.set(g.s, i, fits)
+		all = all && exact
 	}
-	return &empty
+	return &empty, all
 }
 
 // misses returns, for the cluster and for each level, the domain with the most room.

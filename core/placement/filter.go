@@ -76,13 +76,14 @@ func (q *need) memoryMiB(m *cluster.Machine) int64 {
 	return m.GPU.MemoryMiB * int64(p.Memory) / int64(m.Geometry.MemorySlices())
 }
 
-// partitions tells whether the machine could hold the pod's MIG instances if nothing ran.
+// partitions tells whether the machine could hold the pod's MIG instances if nothing ran, as far
+// as that can be told.
 func (q *need) partitions(m *cluster.Machine) bool {
 	if m.Geometry == nil || m.Board == nil {
 		return false
 	}
-	n, _ := m.Geometry.Fits(nil, m.EmptyGPUs(), q.MIG, 1)
-	return n > 0
+	n, exact := m.Geometry.Fits(nil, m.EmptyGPUs(), q.MIG, 1)
+	return n > 0 || !exact
 }
 
 // toleratesCordon tells whether the pod goes to nodes taken out of service by their operator.

@@ -193,7 +193,7 @@ func checkGrowth(t *rapid.T, score func(*Candidate) float64) string {
 	n, shape := drawNode(t), drawPod(t)
 	scoring := &Scoring{Mix: drawMix(t)}
 	q := newNeed(&shape, cluster.NewResources("nvidia.com/gpu"))
-	fits, _ := q.fits(n, Fits)
+	fits, _, _ := q.fits(n, Fits)
 	if fits < 1 {
 		return ""
 	}

@@ -125,34 +125,37 @@ func (o *shareResource) use() cluster.Vector {
 }
 
 // fits returns how many pods the node takes now, and if none, why. Kind is what filterKind
-// said of its machine.
-func (q *need) fits(n *cluster.Node, kind Reason) (int32, Reason) {
+// said of its machine. It is exact but where counting the MIG instances of several profiles that
+// fit takes too long: then more pods may fit.
+func (q *need) fits(n *cluster.Node, kind Reason) (pods int32, why Reason, exact bool) {
 	if kind != Fits {
-		return 0, kind
+		return 0, kind, true
 	}
 	room := n.Fits(q.Resources, maxPods)
 	if room == 0 {
 		if q.GPUs > 0 && n.Free(q.GPUResource) < q.GPUs {
-			return 0, GPUsTaken
+			return 0, GPUsTaken, true
 		}
-		return 0, OthersTaken
+		return 0, OthersTaken, true
 	}
+	exact = true
 	switch {
 	case len(q.MIG) > 0:
-		k, _ := n.Geometry.Fits(n.Instances, n.PartitionGPUs(), q.MIG, int(room))
+		var k int
+		k, exact = n.Geometry.Fits(n.Instances, n.PartitionGPUs(), q.MIG, int(room))
 		if room = int64(k); room == 0 {
-			return 0, MIGTaken
+			return 0, MIGTaken, exact
 		}
 	case q.whole && n.Board != nil:
 		if room = min(room, q.sets(n)); room == 0 {
-			return 0, GPUsTaken
+			return 0, GPUsTaken, true
 		}
 	case q.Milli > 0 && q.GPUs == 0:
 		if room = min(room, q.shares(n)); room == 0 {
-			return 0, GPUsTaken
+			return 0, GPUsTaken, true
 		}
 	}
-	return int32(room), Fits
+	return int32(room), Fits, exact
 }
 
 // sets returns how many pods find whole GPUs on the node's Board.
@@ -211,15 +214,16 @@ func (q *need) offersShares(m *cluster.Machine) Reason {
 	return reason
 }
 
-// fitsEmpty returns how many pods the machine would take if nothing ran and all of it worked.
-func (q *need) fitsEmpty(m *cluster.Machine) int32 {
+// fitsEmpty returns how many pods the machine would take if nothing ran and all of it worked,
+// and whether that is exact.
+func (q *need) fitsEmpty(m *cluster.Machine) (pods int32, exact bool) {
 	if m.Broken != 0 {
 		mended := *m
 		mended.Broken = 0
 		m = &mended
 	}
-	n, _ := q.fits(&cluster.Node{Machine: m}, q.suits(m))
-	return n
+	pods, _, exact = q.fits(&cluster.Node{Machine: m}, q.suits(m))
+	return pods, exact
 }
 
 // weigh returns a number that grows with what the pod takes: the GPUs first, then the largest

@@ -13,7 +13,9 @@ import (
 // error: the decision says why.
 //
 // For a request of one group the answer is exact: Plan finds a plan if there is one, and a
-// decision that is not Feasible is a proof that there is none in this snapshot. With a Cache
+// decision that is not Feasible is a proof that there is none in this snapshot; but where pods
+// ask for MIG instances of several profiles, and counting how many fit on a node takes too long,
+// what is not found stays undecided, and slices behind uplinks are searched for. With a Cache
 // it looks only at the nodes that changed since the last question about the same shape, then
 // at the domains, then at the nodes of the domain it chooses.
 //
@@ -103,37 +105,63 @@ func (p *planner) planOne(group *Group) Decision {
 		return p.decide(g, g.choiceOf(i), p.cache.work.takes)
 	}
 	c, takes, ok := g.place(p.s.Whole())
-	if !ok && g.links != nil && len(group.Slices) > 0 {
-		return p.planBySize()
+	if g.links != nil && len(group.Slices) > 0 && (!ok || c.size < group.Count && !p.quick) {
+		above := 0
+		if ok {
+			above = c.size
+		}
+		if d := p.planBySize(above); d.Feasible || !ok {
+			return d
+		}
+		g = p.gang(p.s, group) // The search used the same storage.
+		g.restrict(p.request.Avoid)
+		c, takes, ok = g.place(p.s.Whole())
 	}
 	if !ok && p.quick {
-		return Decision{}
+		return Decision{Undecided: g.vague()}
 	}
 	if !ok {
-		return Decision{Why: p.refuse(g)}
+		return p.refuse(g)
 	}
 	return p.decide(g, c, takes)
 }
 
-// planBySize places a group whose slices uplinks cut in ways that sums do not tell: only a
-// search is exact, and it is made for one size after the other.
-func (p *planner) planBySize() Decision {
+// planBySize places more than so many pods of a group whose slices uplinks cut in ways that sums
+// do not tell: only a search is exact, and it is made for one size after the other. What fits
+// also fits less a slice, so that of the sizes below the full one few are tried.
+func (p *planner) planBySize(above int) Decision {
 	group := &p.request.Groups[0]
-	var refused Decision
-	for size := group.Count; size >= group.leastWhole(); size-- {
-		if size < group.Count && size%group.step() != 0 {
-			continue
-		}
-		fixed, own := *p.request, *p
-		fixed.Groups = []Group{*group}
-		fixed.Groups[0].Count, fixed.Groups[0].MinCount = size, 0
-		own.request = &fixed
-		if refused = own.planSeveral(); refused.Feasible {
-			refused.Why.Sentence = describe(&refused, p.request)
-			return refused
+	d := p.planSize(group.Count)
+	if d.Feasible {
+		return d
+	}
+	step := group.step()
+	low, high := max(group.leastWhole(), above+1), group.Count-1
+	for low, high = (low+step-1)/step, high/step; low <= high; {
+		slices := low + (high-low)/2
+		if next := p.planSize(slices * step); next.Feasible {
+			d, low = next, slices+1
+		} else {
+			if !d.Feasible {
+				d = next // What is said in the end is about the smallest.
+			}
+			high = slices - 1
 		}
 	}
-	return refused
+	if d.Feasible {
+		d.Why.Sentence = describe(&d, p.request)
+	}
+	return d
+}
+
+// planSize searches for a plan of exactly so many pods of the only group.
+func (p *planner) planSize(size int) Decision {
+	fixed, own := *p.request, *p
+	fixed.Groups = []Group{p.request.Groups[0]}
+	fixed.Groups[0].Count, fixed.Groups[0].MinCount = size, 0
+	own.request = &fixed
+	own.quick = p.quick || size > p.request.Groups[0].leastWhole()
+	return own.planSeveral()
 }
 
 // gang prepares a group for being planned over s.

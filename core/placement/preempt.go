@@ -52,29 +52,25 @@ func (p *planner) preempt(refused Decision) Decision {
 }
 
 // searchWithin searches again among fewer workloads: of each budget only as many as it has left,
-// the cheapest, so that no choice among them overdraws it; and then none that has a limited one.
+// the cheapest, so that no choice among them overdraws it.
 func (e *eviction) searchWithin(budgets map[string]int) *outcome {
-	for _, share := range [2]int{1, 0} {
-		left := map[string]int{}
-		for name, n := range budgets {
-			left[name] = n * share
+	left := maps.Clone(budgets)
+	chosen := map[*cluster.Workload]bool{}
+	for _, v := range slices.Backward(e.all) {
+		n, limited := left[v.Budget]
+		if limited = limited && v.Budget != ""; !limited || n > 0 {
+			chosen[v.Workload] = true
 		}
-		chosen := map[*cluster.Workload]bool{}
-		for _, v := range slices.Backward(e.all) {
-			if n, limited := left[v.Budget]; v.Budget == "" || !limited || n > 0 {
-				chosen[v.Workload] = true
-				left[v.Budget] = n - 1
-			}
+		if limited {
+			left[v.Budget] = n - 1
 		}
-		fewer := newEviction(e.p, func(w *cluster.Workload) bool { return chosen[w] })
-		for _, v := range fewer.all {
-			v.rank = v.Priority
-		}
-		if without := fewer.without(); fewer.fits(without) {
-			if best := fewer.search(without); best != nil {
-				return best
-			}
-		}
+	}
+	fewer := newEviction(e.p, func(w *cluster.Workload) bool { return chosen[w] })
+	for _, v := range fewer.all {
+		v.rank = v.Priority
+	}
+	if without := fewer.without(); fewer.fits(without) {
+		return fewer.search(without)
 	}
 	return nil
 }
@@ -88,7 +84,9 @@ type eviction struct {
 	at map[int][]*prey
 	// checks counts how often it was asked whether the request fits.
 	checks int
-	group  *Group
+	// vague says that fits is not sure that there is no room.
+	vague bool
+	group *Group
 	// splits says that a workload may leave a part of its nodes whatever its minimum is, because
 	// what leaves goes on elsewhere.
 	splits bool
@@ -182,18 +180,22 @@ func (e *eviction) without() *cluster.Snapshot {
 	return e.p.s.Next(e.p.s.Generation+1, e.p.s.Resources, changed)
 }
 
-// fits tells whether the request fits in s, at its smallest useful size.
+// fits tells whether the request fits in s, at its smallest useful size. Where it does not,
+// vague tells whether that is no proof.
 func (e *eviction) fits(s *cluster.Snapshot) bool {
 	e.checks++
 	if e.group == nil {
 		trial := *e.p
 		trial.s = s
 		trial.options.Explain = false
-		return trial.plan().Feasible
+		d := trial.plan()
+		e.vague = d.Undecided
+		return d.Feasible
 	}
 	own := *e.p
 	own.cache = e.p.trialCache()
 	g := own.gang(s, e.group)
+	e.vague = g.vague()
 	g.restrict(e.p.request.Avoid)
 	if e.group.KeptInSlices && len(e.group.Kept) > 0 {
 		_, _, ok := g.place(s.Whole())

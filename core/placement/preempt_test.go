@@ -309,9 +309,30 @@ func TestElasticVictimsShrink(t *testing.T) {
 			t.Errorf("%d GPUs: %+v", gpus, d.Victims)
 		}
 	}
-	d := plan(t, txn.Snapshot(), ask(2, 8, func(r *Request) { r.Priority, r.Preempts = 1, true }))
-	if !d.Feasible || !d.Victims[0].Whole || len(d.Victims[0].Evicted) != 4 {
-		t.Errorf("both nodes: %+v", d.Victims)
+	// Of both nodes nothing is left, and of three pods' places one pod, with which it cannot go on.
+	for _, r := range []*Request{ask(2, 8), ask(3, 4)} {
+		r.Priority, r.Preempts = 1, true
+		if d := plan(t, txn.Snapshot(), r); !d.Feasible || !d.Victims[0].Whole || len(d.Victims[0].Evicted) != 4 {
+			t.Errorf("%d pods with %d GPUs: %+v", r.Groups[0].Count, r.Groups[0].Pod.GPUs, d.Victims)
+		}
+	}
+}
+
+// Whichever of its pods comes first, the node is cleared on which it has fewer.
+func TestElasticVictimsKeepTheMost(t *testing.T) {
+	for name, nodes := range map[string][]int{"first": {0, 1, 1}, "last": {1, 1, 0}} {
+		txn := world(nodeSpec{name: "a", gpus: 8}, nodeSpec{name: "b", gpus: 8}).Begin()
+		w := &cluster.Workload{Name: "elastic", Preemptible: true, MinMembers: 1}
+		for _, at := range nodes {
+			use := cluster.Vector{0, 0, 1, []int64{8, 4}[at]}
+			if err := txn.Place(cluster.Placement{Node: at, Pod: &cluster.Pod{Workload: w, Use: use}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d := plan(t, txn.Snapshot(), ask(1, 8, func(r *Request) { r.Priority, r.Preempts = 1, true }))
+		if !d.Feasible || len(d.Victims) != 1 || len(d.Victims[0].Evicted) != 1 {
+			t.Errorf("the pod on a %s: %+v", name, d.Victims)
+		}
 	}
 }
 
@@ -334,6 +355,28 @@ func TestBudgetsLeaveAnotherWay(t *testing.T) {
 	d, err := Plan(txn.Snapshot(), ask(1, 8, func(r *Request) { r.Priority, r.Preempts = 5, true }),
 		Options{Budgets: map[string]int{"team": 1}})
 	if err != nil || !d.Feasible || len(d.Victims) != 2 || d.Victims[0].Workload != "y1" || d.Victims[0].Cost != 0 {
+		t.Errorf("%v %+v: %s", err, d.Victims, d.Why.Sentence)
+	}
+}
+
+// Two cheap victims of a team are one too many; of one more of it and a dear one there are enough.
+func TestBudgetsLeaveAnotherPair(t *testing.T) {
+	txn := world(nodeSpec{name: "a", gpus: 8}, nodeSpec{name: "b", gpus: 8}).Begin()
+	for _, w := range []struct {
+		node     int
+		workload cluster.Workload
+	}{
+		{0, cluster.Workload{Name: "x1", Budget: "team", Cost: 5}}, {0, cluster.Workload{Name: "x2", Budget: "team", Cost: 5}},
+		{1, cluster.Workload{Name: "x3", Budget: "team", Cost: 1}}, {1, cluster.Workload{Name: "y", Priority: 1}},
+	} {
+		w.workload.Preemptible = true
+		if err := txn.Place(cluster.Placement{Node: w.node, Pod: &cluster.Pod{Workload: &w.workload, Use: cluster.Vector{0, 0, 1, 4}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := Plan(txn.Snapshot(), ask(1, 8, func(r *Request) { r.Priority, r.Preempts = 5, true }),
+		Options{Budgets: map[string]int{"team": 1}})
+	if err != nil || !d.Feasible || len(d.Victims) != 2 || d.Victims[0].Workload != "x3" || d.Victims[1].Workload != "y" {
 		t.Errorf("%v %+v: %s", err, d.Victims, d.Why.Sentence)
 	}
 }

@@ -98,8 +98,8 @@ type Reservation struct {
 //
 // The result is false if the request would not fit even after everything that runs has ended,
 // or, for several groups, if the search found no way to. The start is the earliest for a
-// request of one group. For several groups, of which it cannot always be decided whether they
-// fit, an earlier one may be overlooked. A request that fits now has the start 0.
+// request of one group. Where it cannot always be decided whether the request fits, as of several
+// groups, an earlier one may be overlooked. A request that fits now has the start 0.
 //
 // Among domains in which it could start at the same time it is the one that holds back least:
 // that of whose places the fewest could be used already now.

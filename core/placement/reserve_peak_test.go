@@ -73,9 +73,9 @@ func peakIsWrong(t *testing.T, of func(a, b *cluster.Node) *cluster.Node) (wrong
 		for _, a := range s.Nodes() {
 			b := otherwise(t, a)
 			kind := q.filterKind(a.Machine)
-			inA, _ := q.fits(a, kind)
-			inB, _ := q.fits(b, kind)
-			in, _ := q.fits(of(a, b), kind)
+			inA, _, _ := q.fits(a, kind)
+			inB, _, _ := q.fits(b, kind)
+			in, _, _ := q.fits(of(a, b), kind)
 			wrong = wrong || in > min(inA, inB)
 			if in > 0 {
 				roomy++

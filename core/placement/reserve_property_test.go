@@ -259,8 +259,8 @@ func filled(seed uint64, o Options) (*sim, map[string]Run, *rand.Rand) {
 // TestReserveIsTheEarliest tries every moment.
 func TestReserveIsTheEarliest(t *testing.T) {
 	o := Options{Strategies: registry(t), Cache: &Cache{}}
-	later := 0
-	for seed := range uint64(300) {
+	later, all := uint64(0), seeds(300)
+	for seed := range all {
 		m, running, r := filled(seed, o)
 		j := drawJob(r, 1000)
 		m.arrive(j)
@@ -287,15 +287,15 @@ func TestReserveIsTheEarliest(t *testing.T) {
 			later++
 		}
 	}
-	if later < 50 {
-		t.Errorf("only %d of 300 had to wait", later)
+	if later < all/6 {
+		t.Errorf("only %d of %d had to wait", later, all)
 	}
 }
 
 // TestUnsureHoldsNeedNothingInVain has no estimates at all.
 func TestUnsureHoldsNeedNothingInVain(t *testing.T) {
 	o := Options{Strategies: registry(t), Cache: &Cache{}}
-	for seed := range uint64(200) {
+	for seed := range seeds(200) {
 		m, _, r := filled(seed, o)
 		j := drawJob(r, 1000)
 		m.arrive(j)

@@ -204,3 +204,21 @@ func TestOverdueWithoutEstimates(t *testing.T) {
 		t.Errorf("%q, %q, want %q", told(out), out.Reservations[0].Why, want)
 	}
 }
+
+// Of two jobs that take the whole cluster the one goes first that has waited longer, if both have
+// waited for too long or only it has; else the one of higher priority.
+func TestWhoGoesFirst(t *testing.T) {
+	s := smallWorld(nil)
+	for _, tc := range []struct{ high, low, first int }{
+		{10, 20, 0}, {90, 200, 1}, {10, 60, 1}, {60, 10, 0}, {200, 90, 0},
+	} {
+		high, low := job("high", 6, 8, AnyLevel, exact(5), tc.high), job("low", 6, 8, AnyLevel, exact(5), tc.low)
+		high.Request.Priority = 9
+		want := []string{"high", "low"}[tc.first]
+		for _, queue := range [][]Job{{high, low}, {low, high}} {
+			if out := backfill(t, s, &Backlog{Queue: queue}); len(out.Starts) != 1 || out.Starts[0].Name != want {
+				t.Errorf("after %d and %d min: %q, want %s to start", tc.high, tc.low, told(out), want)
+			}
+		}
+	}
+}

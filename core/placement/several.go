@@ -35,7 +35,7 @@ func (p *planner) planSeveral() Decision {
 			return p.decideSeveral(p.grow(found))
 		}
 	}
-	if d, proven := p.refuseAlone(least); proven {
+	if d, refused := p.refuseAlone(least); refused {
 		return d
 	}
 	if p.devicesMatter() {
@@ -229,8 +229,9 @@ func (p *planner) nameDomain(d *Decision) {
 }
 
 // refuseAlone looks for a group that does not fit even if it has the cluster for itself, and
-// for a set of which no domain holds every group by itself.
-func (p *planner) refuseAlone(least []int) (Decision, bool) {
+// for a set of which no domain holds every group by itself. Where that is so as far as pods could
+// be counted the decision is undecided; searching goes by the same counts.
+func (p *planner) refuseAlone(least []int) (d Decision, refused bool) {
 	for i := range p.request.Groups {
 		group := p.request.Groups[i]
 		group.Count, group.MinCount = least[i], 0
@@ -241,27 +242,34 @@ func (p *planner) refuseAlone(least []int) (Decision, bool) {
 		}
 		if _, _, ok := g.place(p.s.Whole()); !ok {
 			if p.quick {
-				return Decision{}, true
+				return Decision{Undecided: g.vague()}, true
 			}
-			why := p.refuse(g)
+			d := p.refuse(g)
 			if group.Name != "" {
-				why.Sentence = fmt.Sprintf("group %s: %s", group.Name, why.Sentence)
+				d.Why.Sentence = fmt.Sprintf("group %s: %s", group.Name, d.Why.Sentence)
 			}
-			return Decision{Why: why}, true
+			return d, true
 		}
 	}
 	return p.refuseSet(p.root, least)
 }
 
 // refuseSet looks for a set of which no domain of its required level could hold all groups.
-func (p *planner) refuseSet(u *unit, least []int) (Decision, bool) {
+func (p *planner) refuseSet(u *unit, least []int) (d Decision, refused bool) {
 	q := &search{p: p, sizes: least}
 	t := task{unit: u, bound: p.s.Whole()}
 	if u.group < 0 && len(q.domains(p.s, t)) == 0 {
+		vague := 0
+		for _, g := range q.gangs(p.s, u) {
+			vague = max(vague, len(g.view.vague))
+		}
+		if vague > 0 {
+			return unproven(p.tooMuch(q, t), vague), true
+		}
 		return Decision{Why: p.tooMuch(q, t)}, true
 	}
 	for _, part := range u.parts {
-		if d, proven := p.refuseSet(part, least); proven {
+		if d, refused := p.refuseSet(part, least); refused {
 			return d, true
 		}
 	}

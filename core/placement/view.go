@@ -30,6 +30,9 @@ type view struct {
 	// kinds is what filterKind says of each machine, reasons why no pod fits on a node.
 	kinds, reasons []Reason
 	room
+	// vague are the nodes, by position, on which more pods may fit than room says; nil as long as
+	// there are none.
+	vague    map[int]bool
 	rankings []*ranking
 	counted  *census
 }
@@ -103,6 +106,7 @@ func (v *view) rebuild(s *cluster.Snapshot) {
 	v.kinds = resized(v.kinds, s.Len())
 	v.reasons = resized(v.reasons, s.Len())
 	v.room.reset(s)
+	v.vague = nil
 	v.rankings, v.counted = nil, nil
 	for i, n := range s.Nodes() {
 		v.kinds[i] = v.need.filterKind(n.Machine)
@@ -111,7 +115,15 @@ func (v *view) rebuild(s *cluster.Snapshot) {
 }
 
 func (v *view) take(s *cluster.Snapshot, i int, n *cluster.Node) {
-	fits, reason := v.need.fits(n, v.kinds[i])
+	fits, reason, exact := v.need.fits(n, v.kinds[i])
 	v.reasons[i] = reason
 	v.room.set(s, i, fits)
+	switch {
+	case exact:
+		delete(v.vague, i)
+	case v.vague == nil:
+		v.vague = map[int]bool{i: true}
+	default:
+		v.vague[i] = true
+	}
 }

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 	"pgregory.net/rapid"
 
@@ -231,58 +230,6 @@ func describe(s *cluster.Snapshot) string {
 		text += fmt.Sprintf("%v\n", s.Domains(level))
 	}
 	return text
-}
-
-// Selectors mean what they mean to the scheduler that binds.
-func TestSelectorsAgreeWithKubernetes(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		value := rapid.SampledFrom([]string{"1", "2", "10", "x", ""})
-		key := rapid.SampledFrom([]string{"k1", "k2"})
-		n := gpuNode("n1", 8)
-		for _, k := range []string{"k1", "k2"} {
-			if rapid.Bool().Draw(rt, "has "+k) {
-				n.Labels[k] = value.Draw(rt, "value of "+k)
-			}
-		}
-		pod := gpuPod("p", 1)
-		if rapid.Bool().Draw(rt, "selector") {
-			pod.Spec.NodeSelector = map[string]string{key.Draw(rt, "key"): value.Draw(rt, "value")}
-		}
-		selector := &corev1.NodeSelector{}
-		for range rapid.IntRange(0, 2).Draw(rt, "terms") {
-			term := corev1.NodeSelectorTerm{}
-			for range rapid.IntRange(0, 2).Draw(rt, "expressions") {
-				e := corev1.NodeSelectorRequirement{
-					Key:      key.Draw(rt, "key"),
-					Operator: rapid.SampledFrom([]corev1.NodeSelectorOperator{"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"}).Draw(rt, "operator"),
-				}
-				switch e.Operator {
-				case "In", "NotIn":
-					e.Values = rapid.SliceOfN(rapid.SampledFrom([]string{"1", "2", "x"}), 1, 2).Draw(rt, "values")
-				case "Gt", "Lt":
-					e.Values = []string{rapid.SampledFrom([]string{"1", "5"}).Draw(rt, "bound")}
-				}
-				term.MatchExpressions = append(term.MatchExpressions, e)
-			}
-			if rapid.Bool().Draw(rt, "field") {
-				term.MatchFields = []corev1.NodeSelectorRequirement{{Key: "metadata.name",
-					Operator: rapid.SampledFrom([]corev1.NodeSelectorOperator{"In", "NotIn"}).Draw(rt, "field operator"),
-					Values:   []string{rapid.SampledFrom([]string{"n1", "n2"}).Draw(rt, "name")}}}
-			}
-			selector.NodeSelectorTerms = append(selector.NodeSelectorTerms, term)
-		}
-		if len(selector.NodeSelectorTerms) > 0 {
-			pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: selector}}
-		}
-		want, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(n)
-		if err != nil {
-			rt.Skip("Kubernetes cannot read it:", err)
-		}
-		node, _ := translateNode(n, testLevels(), cluster.NewResources())
-		if got := translateSelector(pod).Matches(node); got != want {
-			rt.Fatalf("we say %v, Kubernetes says %v: %v %v on %v", got, want, pod.Spec.NodeSelector, selector, n.Labels)
-		}
-	})
 }
 
 // Tolerations mean what they mean to the scheduler that binds.
