@@ -113,6 +113,29 @@ func brokenModels() map[string]map[string]costFunc {
 				}
 			}),
 		},
+		"hashing is no faster": {
+			"counts a link too many": func(w *world, alone bool) (Cost, Cost) {
+				m := w.model()
+				if w.fabric.Routing == Hashed {
+					for i := range m.levels {
+						for d := range m.levels[i].uplinks {
+							m.levels[i].uplinks[d] += w.fabric.NIC
+						}
+					}
+				}
+				var others *Load
+				if !alone {
+					others = m.NewLoad()
+					others.Add(w.others, 1)
+				}
+				return m.Gang(w.seats).AllReduce(w.bytes, others), m.Ideal(w.ranks(), w.bytes)
+			},
+			"meets others on no link": seeing(func(w *world) {
+				if w.fabric.Routing == Hashed {
+					w.others = nil
+				}
+			}),
+		},
 		"nodes of a leaf may swap": {
 			"takes the first node's rails": saying(func(w *world, _ bool, at *Cost) { scale(at, 1/float64(w.seats[0].GPUs)) }),
 			"charges by position":          saying(func(w *world, _ bool, at *Cost) { at.Ring += float64(w.seats[0].Node) * 1e-6 }),

@@ -41,16 +41,24 @@ func (c Cost) Algorithm() Algorithm {
 // NCCL chooses the algorithm once and knows nothing of others. This model chooses again under
 // load, which is never slower and keeps more bandwidth from ever making it slower.
 func (g *Gang) AllReduce(bytes float64, others *Load) Cost {
-	ring, tree := 0.0, 0.0 // seconds a byte that crosses a link with all rails
-	for i := range g.ring {
-		c := &g.ring[i]
-		ring = max(ring, (c.Flows+others.others(c))/g.rails/g.model.capacity(c))
+	if others == nil {
+		return g.cost(&g.model.fabric, bytes)
 	}
-	for i := range g.tree {
-		c := &g.tree[i]
-		tree = max(tree, (c.Flows+others.others(c))/g.rails/g.model.capacity(c))
+	ring, tree := g.load(g.ring, g.ringTrunks, others), g.load(g.tree, g.treeTrunks, others)
+	return g.shape.cost(&g.model.fabric, bytes, ring, tree)
+}
+
+// load returns what the fullest uplink of an algorithm takes, in seconds a byte.
+func (g *Gang) load(crossings []Crossing, trunks []trunk, others *Load) float64 {
+	if g.model.fabric.Routing == Hashed {
+		return fullestLink(crossings, trunks, others) / g.rails / g.model.fabric.NIC
 	}
-	return g.cost(&g.model.fabric, bytes, ring, tree)
+	most := 0.0
+	for i := range crossings {
+		c := &crossings[i]
+		most = max(most, (c.Flows+others.others(c))/g.rails/g.model.capacity(c))
+	}
+	return most
 }
 
 // capacity returns what a crossed link carries, in bytes a second.

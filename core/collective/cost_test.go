@@ -204,6 +204,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		"NIC sends NaN bytes":      func(f *Fabric) []cluster.Uplink { f.NIC = math.NaN(); return nil },
 		"latency is -1 seconds":    func(f *Fabric) []cluster.Uplink { f.HopLatency = -1; return nil },
 		"cannot be the shorter":    func(f *Fabric) []cluster.Uplink { f.NVLinkLatency = 11; return nil },
+		"no routing 7":             func(f *Fabric) []cluster.Uplink { f.Routing = 7; return nil },
 		"of level 0 is 0":          func(f *Fabric) []cluster.Uplink { f.Oversubscription = []float64{0}; return nil },
 		"leaf s000/x, which has":   func(*Fabric) []cluster.Uplink { return []cluster.Uplink{leaf(1, "s000", "x")} },
 		"1 values in its path":     func(*Fabric) []cluster.Uplink { return []cluster.Uplink{leaf(1, "s000")} },
@@ -215,4 +216,29 @@ func TestMistakesAreNamed(t *testing.T) {
 			t.Errorf("got %v, want something about %q", err, want)
 		}
 	}
+}
+
+// Two nodes of two leaves, hashed over the four links of an uplink. A link with own flows has one of
+// them with 6/7, there are 7/4 such links on each of two uplinks.
+func TestHashedUplinksByHand(t *testing.T) {
+	s := network(fatTree(8, 2, 2)...)
+	f := plain()
+	f.NVLinkLatency, f.NICLatency, f.HopLatency = 0, 0, 0
+	f.Routing = Hashed
+	m := model(t, f, s)
+	near(t, "in a leaf", m.Gang(whole(2, 0, 1)).AllReduce(1000, nil).Ring, 2*3./4*1000/20)
+	two := m.Gang(whole(2, 0, 2))
+	fullest := 2 - math.Pow(6./7, 2*7./4)
+	near(t, "over two leaves", two.AllReduce(1000, nil).Ring, fullest*2*3./4*1000/20)
+	near(t, "by tree", two.AllReduce(1000, nil).Tree, 1000./10/.92) // two edges of a quarter are a flow, on a link of its own
+	// With a quarter of the capacity, there is one link.
+	f.Oversubscription = []float64{4}
+	near(t, "over two links", model(t, f, s).Gang(whole(2, 0, 2)).AllReduce(1000, nil).Ring, 2*2*3./4*1000/20)
+	// What others have on the uplink of one leaf is met there only.
+	load := m.NewLoad()
+	load.Add([]Crossing{{Level: 1, Domain: 0, Flows: 4}}, 1)
+	near(t, "shared", two.AllReduce(1000, load).Ring, counted(alike{2, 4, 4, 1}, alike{2, 0, 4, 1})*2*3./4*1000/20)
+	// Leaf by leaf, a ring over two leaves is ideal.
+	near(t, "ideal", m.Ideal(8, 1000).Ring, m.Gang(whole(2, 0, 1, 2, 3)).AllReduce(1000, nil).Ring)
+	near(t, "slowdown", two.Slowdown(1000, nil), min(fullest*2*3./4, 2/.92)/(2*3./4))
 }

@@ -46,6 +46,7 @@ func drawFabric(t *rapid.T) Fabric {
 	f := Fabric{
 		GPUs: integer(t, 1, 8, "GPUs"), NVLink: number(t, 1e9, 1e12, "NVLink"), NIC: number(t, 1e9, 1e12, "NIC"),
 		Shared:        rapid.Bool().Draw(t, "shared"),
+		Routing:       rapid.SampledFrom([]Routing{Adaptive, Hashed}).Draw(t, "routing"),
 		NVLinkLatency: number(t, 0, 1e-5, "NVLink latency"), HopLatency: number(t, 0, 1e-5, "hop latency"),
 	}
 	f.NICLatency = f.NVLinkLatency + number(t, 0, 1e-5, "NIC latency")

@@ -24,6 +24,9 @@ type Fabric struct {
 	// by level of switches, innermost (the leaf) first; 1, which is non-blocking, where it is
 	// shorter. It holds for uplinks whose capacity nobody told.
 	Oversubscription []float64
+	// Routing is how flows get to the links of an uplink, of which there are as many as it carries
+	// what a NIC sends.
+	Routing Routing
 }
 
 // Latencies of one step by the ring and protocol LL128 in NCCL's tuning model (hwLat in
@@ -100,6 +103,9 @@ func (f *Fabric) check() error {
 	}
 	if f.NVLinkLatency > f.NICLatency {
 		wrong = append(wrong, fmt.Errorf("a step inside a node takes %g seconds, one between nodes %g: it cannot be the shorter one", f.NVLinkLatency, f.NICLatency))
+	}
+	if f.Routing != Adaptive && f.Routing != Hashed {
+		wrong = append(wrong, fmt.Errorf("there is no routing %d", int(f.Routing)))
 	}
 	for l, o := range f.Oversubscription {
 		if !(o > 0) || math.IsInf(o, 1) {

@@ -34,10 +34,25 @@ func Seats(ranks []int) []Seat {
 // Gang is a gang at its place: what of the cost does not depend on others. It never changes.
 type Gang struct {
 	model *Model
+	layout
+	ideal layout
+	// ring and tree are where it leaves domains, and the trunks those uplinks as trunks, by the same
+	// index, where they are hashed over.
+	ring, tree             []Crossing
+	ringTrunks, treeTrunks []trunk
+}
+
+// layout is what decides what a gang costs that is alone on the network.
+type layout struct {
 	shape
-	// most is the largest number of ranks on a node.
-	most       int
-	ring, tree []Crossing
+	// ringLoad and treeLoad are what the fullest uplink takes, in seconds a byte that crosses it with
+	// all rails.
+	ringLoad, treeLoad float64
+}
+
+// cost returns the cost of so many bytes.
+func (l *layout) cost(f *Fabric, bytes float64) Cost {
+	return l.shape.cost(f, bytes, l.ringLoad, l.treeLoad)
 }
 
 // shape is what the time depends on beside crossings.
@@ -52,13 +67,15 @@ type shape struct {
 // Gang works out what a gang costs at its place. The seats are in rank order, each of another node
 // of the snapshot and with one GPU at least; they are not kept.
 func (m *Model) Gang(seats []Seat) *Gang {
-	g := &Gang{model: m, shape: shape{nodes: len(seats)}}
-	fewest := math.MaxInt
+	g := &Gang{model: m, layout: layout{shape: shape{nodes: len(seats)}}}
+	fewest, most := math.MaxInt, 0 // ranks on a node
 	for _, s := range seats {
 		g.ranks += s.GPUs
-		fewest, g.most = min(fewest, s.GPUs), max(g.most, s.GPUs)
+		fewest, most = min(fewest, s.GPUs), max(most, s.GPUs)
 	}
 	g.rails = m.rails(fewest)
+	// Where more ranks sit on a node than nodes have GPUs, that is what nodes have.
+	g.ideal = m.idealPlace(g.ranks, max(m.fabric.GPUs, most))
 	if g.nodes < 2 {
 		g.steps(m, nil)
 		return g
@@ -77,6 +94,10 @@ func (m *Model) Gang(seats []Seat) *Gang {
 		}
 	}
 	g.steps(m, crossed)
+	if m.fabric.Routing == Hashed {
+		g.ringTrunks, g.treeTrunks = m.trunks(g.ring), m.trunks(g.tree)
+	}
+	g.ringLoad, g.treeLoad = g.load(g.ring, g.ringTrunks, nil), g.load(g.tree, g.treeTrunks, nil)
 	return g
 }
 

@@ -24,8 +24,8 @@ func modelled(w *world, alone bool) (at, ideal Cost) {
 	return g.AllReduce(w.bytes, load), g.Ideal(w.bytes)
 }
 
-// rounding is what sums in another order may differ by.
-const rounding = 1e-12
+// rounding is what sums in another order may differ by, and chances that are not looked at.
+const rounding = 1e-6
 
 func faster(a, b float64) bool { return a < b*(1-rounding) }
 
@@ -36,6 +36,9 @@ func properties() map[string]property {
 	return map[string]property{
 		"no placement beats the ideal": func(t *rapid.T, cost costFunc) string {
 			w := drawWorld(t)
+			if rapid.Bool().Draw(t, "regular") {
+				w = drawRegular(t)
+			}
 			at, ideal := cost(w, rapid.Bool().Draw(t, "alone"))
 			if faster(at.Ring, ideal.Ring) || faster(at.Tree, ideal.Tree) || faster(at.Best(), ideal.Best()) {
 				return fmt.Sprintf("%v is faster than the ideal %v: %+v", at, ideal, w)
@@ -44,10 +47,12 @@ func properties() map[string]property {
 		},
 		"the ideal place is ideal": func(t *rapid.T, cost costFunc) string {
 			w := drawIdeal(t)
-			if at, ideal := cost(w, true); at.Best() != ideal.Best() {
-				return fmt.Sprintf("%v is not the ideal %v: %+v", at, ideal, w)
+			at, ideal := cost(w, true)
+			if w.fabric.Routing == Hashed && leaves(w) > 1 {
+				// The bound of the trees may be out of reach.
+				return unless(!faster(at.Ring, ideal.Ring) && !faster(ideal.Ring, at.Ring), ideal, at, w)
 			}
-			return ""
+			return unless(at.Best() == ideal.Best(), ideal, at, w)
 		},
 		"two leaves are no faster than one": func(t *rapid.T, cost costFunc) string {
 			w := drawInLeaf(t)
@@ -74,6 +79,13 @@ func properties() map[string]property {
 			alone, _ := cost(w, true)
 			shared, _ := cost(w, false)
 			return unless(!faster(shared.Ring, alone.Ring) && !faster(shared.Tree, alone.Tree), alone, shared, w)
+		},
+		"hashing is no faster": func(t *rapid.T, cost costFunc) string {
+			w := drawWorld(t)
+			alone := rapid.Bool().Draw(t, "alone")
+			even, _ := cost(w.with(func(w *world) { w.fabric.Routing = Adaptive }), alone)
+			hashed, _ := cost(w.with(func(w *world) { w.fabric.Routing = Hashed }), alone)
+			return unless(!faster(hashed.Ring, even.Ring) && !faster(hashed.Tree, even.Tree), even, hashed, w)
 		},
 		"nodes of a leaf may swap": func(t *rapid.T, cost costFunc) string {
 			w := drawWorld(t)
@@ -107,6 +119,15 @@ func drawIdeal(t *rapid.T) *world {
 	for i := range fewest {
 		w.seats = append(w.seats, Seat{Node: i, GPUs: (ranks + i) / fewest})
 	}
+	return w
+}
+
+// drawRegular draws a regular fat tree and seats a gang anywhere.
+func drawRegular(t *rapid.T) *world {
+	perLeaf, perSpine := integer(t, 1, 8, "nodes a leaf"), integer(t, 1, 6, "leaves a spine")
+	nodes := perLeaf * perSpine * integer(t, 1, 3, "spines")
+	w := &world{fabric: drawFabric(t), snapshot: network(fatTree(nodes, perLeaf, perSpine)...), bytes: number(t, 0, 1e10, "bytes")}
+	w.seats = drawSeats(t, w.fabric.GPUs, nodes)
 	return w
 }
 

@@ -12,9 +12,7 @@ func (g *Gang) Slowdown(bytes float64, others *Load) float64 {
 
 // Ideal returns the time of the gang at its ideal place. Where it has more ranks on a node than
 // the fabric's nodes have GPUs, that is what nodes have.
-func (g *Gang) Ideal(bytes float64) Cost {
-	return g.model.ideal(g.ranks, max(g.model.fabric.GPUs, g.most), bytes)
-}
+func (g *Gang) Ideal(bytes float64) Cost { return g.ideal.cost(&g.model.fabric, bytes) }
 
 // IterationSlowdown returns how many times as long an iteration takes whose share commShare, 0 to
 // 1, is communication at the ideal place, when that takes allReduceSlowdown times as long and

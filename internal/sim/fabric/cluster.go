@@ -41,11 +41,31 @@ func (c *Cluster) Snapshot() (*cluster.Snapshot, error) {
 // Load makes the cluster that source names: a shape, as Shape reads it, if it begins with
 // fattree: or flat:; a list of nodes, as Nodes reads it, if it ends in .csv; and else the output of
 // ibnetdiscover, as Discovered reads it. open opens a file. An @ and a model of GPU may follow the
-// output of ibnetdiscover, which does not tell what is in its hosts: fabric.out@A100.
+// output of ibnetdiscover, which does not tell what is in its hosts: fabric.out@A100. A routing, which
+// no file tells, may follow either: nodes.csv,routing=hashed or fabric.out@A100,routing=hashed.
 func Load(source string, open func(file string) (io.ReadCloser, error)) (*Cluster, error) {
 	if IsShape(source) {
 		return Shape(source)
 	}
+	const option = ",routing="
+	at := strings.LastIndex(source, option)
+	if at <= strings.LastIndexAny(source, `/\`) {
+		return load(source, open)
+	}
+	routing, err := routingOf(source[at+len(option):])
+	if err != nil {
+		return nil, fmt.Errorf("cluster %q: character %d: found %q; %w", source, at+len(option)+1, source[at+len(option):], err)
+	}
+	c, err := load(source[:at], open)
+	if err != nil {
+		return nil, err
+	}
+	c.Fabric.Routing = routing
+	return c, nil
+}
+
+// load makes the cluster of a file.
+func load(source string, open func(file string) (io.ReadCloser, error)) (*Cluster, error) {
 	file, m := source, Machine{}
 	if at := strings.LastIndexByte(source, '@'); at > strings.LastIndexAny(source, `/\`) && at < len(source)-1 {
 		file, m.Model = source[:at], source[at+1:]

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
+	"github.com/reyisjones/gpu-orchestrator/core/collective"
 	"github.com/reyisjones/gpu-orchestrator/internal/problem"
 	"github.com/reyisjones/gpu-orchestrator/internal/sim/trace"
 )
@@ -31,27 +32,35 @@ func TestLoadTellsSourcesApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := files{
-		"fabric.out": string(rails), "dir@x/fabric": string(rails),
+		"fabric.out": string(rails), "dir@x/fabric": string(rails), "a,routing=b/fabric": string(rails),
 		"Nodes.CSV": "sn,cpu_milli,memory_mib,gpu,model\na,1000,2,2,V100\nb,1000,2,0,\n",
 	}
 	for source, want := range map[string]struct {
-		nodes int
-		model string
+		nodes   int
+		model   string
+		routing collective.Routing
 	}{
-		"flat:3x2@A100": {3, "A100"}, "fabric.out": {6, "H100"}, "fabric.out@A100": {6, "A100"},
-		"dir@x/fabric": {6, "H100"}, "dir@x/fabric@V100": {6, "V100"}, "Nodes.CSV": {2, "V100"},
+		"flat:3x2@A100": {3, "A100", 0}, "fabric.out": {6, "H100", 0}, "fabric.out@A100": {6, "A100", 0},
+		"dir@x/fabric": {6, "H100", 0}, "dir@x/fabric@V100": {6, "V100", 0}, "Nodes.CSV": {2, "V100", 0},
+		"fabric.out,routing=hashed": {6, "H100", collective.Hashed}, "Nodes.CSV,routing=hashed": {2, "V100", collective.Hashed},
+		"dir@x/fabric@V100,routing=hashed": {6, "V100", collective.Hashed}, "fabric.out@A100,routing=adaptive": {6, "A100", 0},
+		"fattree:3x2@A100,routing=hashed": {3, "A100", collective.Hashed}, "a,routing=b/fabric": {6, "H100", 0},
 	} {
 		c, err := Load(source, all.open)
 		if err != nil {
 			t.Errorf("%s: %v", source, err)
 			continue
 		}
-		if len(c.Nodes) != want.nodes || c.Nodes[0].GPU.Product != want.model {
-			t.Errorf("%s: %d nodes with %q", source, len(c.Nodes), c.Nodes[0].GPU.Product)
+		if len(c.Nodes) != want.nodes || c.Nodes[0].GPU.Product != want.model || c.Fabric.Routing != want.routing {
+			t.Errorf("%s: %d nodes with %q, %s routing", source, len(c.Nodes), c.Nodes[0].GPU.Product, c.Fabric.Routing)
 		}
 	}
 	if _, err := Load("nothing.out", all.open); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
+	}
+	want := `cluster "fabric.out@A100,routing=ecmp": character 25: found "ecmp"; expected adaptive or hashed`
+	if _, err := Load("fabric.out@A100,routing=ecmp", all.open); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 	var problems problem.Problems
 	if _, err := Load("Nodes.CSV", files{"Nodes.CSV": "sn\na\n"}.open); !errors.As(err, &problems) {

@@ -13,6 +13,9 @@ func (s *shape) build() (*Cluster, error) {
 	b := newBuilder(s.tree)
 	c := &Cluster{Levels: b.levels, Resources: b.resources, Nodes: make([]*cluster.Node, s.nodes)}
 	c.Fabric, c.Notes = s.network()
+	if s.routing != nil {
+		c.Fabric.Routing = *s.routing
+	}
 	leaves := (s.nodes + s.nodesPerLeaf - 1) / s.nodesPerLeaf
 	spines := (leaves + s.leavesPerSpine - 1) / s.leavesPerSpine
 	names := func(i int) (spine, leaf string) {

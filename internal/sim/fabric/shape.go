@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/reyisjones/gpu-orchestrator/core/collective"
 	"github.com/reyisjones/gpu-orchestrator/core/gpu"
 )
 
@@ -28,6 +29,7 @@ type shape struct {
 	nodes                        int
 	nodesPerLeaf, leavesPerSpine int
 	oversubscription             float64 // 0 if not told
+	routing                      *collective.Routing
 }
 
 // IsShape tells whether a source of a cluster is a shape, right or wrong, and no file.
@@ -37,13 +39,14 @@ func IsShape(source string) bool {
 
 // Shape makes the cluster of a shape:
 //
-//	fattree:NODESxGPUS[/NODES A LEAF[/LEAVES A SPINE]][@MODEL][,oversubscription=N]
+//	fattree:NODESxGPUS[/NODES A LEAF[/LEAVES A SPINE]][@MODEL][,oversubscription=N][,routing=ROUTING]
 //	flat:NODESxGPUS[@MODEL]
 //
 // There are 16 nodes a leaf and 32 leaves a spine unless it says otherwise, and H100s. Leaves are
 // filled one after the other, the last may be left half empty. With an oversubscription of 2,
-// leaf uplinks carry half of what the NICs of a full leaf send. The error says what is wrong where in
-// the text, and what was expected.
+// leaf uplinks carry half of what the NICs of a full leaf send. With hashed routing, each flow
+// stays on one link of an uplink; adaptive routing, which is what it has otherwise, spreads them. The
+// error says what is wrong where in the text, and what was expected.
 func Shape(text string) (*Cluster, error) {
 	p := &shapeParser{text: text}
 	s := p.shape()
@@ -151,10 +154,18 @@ func (p *shapeParser) model() string {
 // option reads what follows a comma.
 func (p *shapeParser) option(s *shape) {
 	at := p.at
-	if !p.skip("oversubscription=") {
-		p.bad(at, "%s; expected oversubscription=", p.found())
-		return
+	switch {
+	case p.skip("oversubscription="):
+		p.oversubscription(at, s)
+	case p.skip("routing="):
+		p.routing(at, s)
+	default:
+		p.bad(at, "%s; expected oversubscription= or routing=", p.found())
 	}
+}
+
+// oversubscription reads that, of which the option began at the given place.
+func (p *shapeParser) oversubscription(at int, s *shape) {
 	switch {
 	case !s.tree:
 		p.bad(at, "flat has no uplinks to oversubscribe; expected fattree: or no oversubscription")
@@ -168,4 +179,31 @@ func (p *shapeParser) option(s *shape) {
 	}
 	p.at += len(text)
 	s.oversubscription = n
+}
+
+// routing reads that, of which the option began at the given place.
+func (p *shapeParser) routing(at int, s *shape) {
+	switch {
+	case !s.tree:
+		p.bad(at, "flat has no uplinks to route over; expected fattree: or no routing")
+	case s.routing != nil:
+		p.bad(at, "routing is there twice; expected it once")
+	}
+	text, _, _ := strings.Cut(p.text[p.at:], ",")
+	r, err := routingOf(text)
+	if err != nil {
+		p.bad(p.at, "%s; %v", p.found(), err)
+	}
+	p.at += len(text)
+	s.routing = &r
+}
+
+// routingOf reads the name of a routing.
+func routingOf(name string) (collective.Routing, error) {
+	for _, r := range []collective.Routing{collective.Adaptive, collective.Hashed} {
+		if name == r.String() {
+			return r, nil
+		}
+	}
+	return 0, fmt.Errorf("expected %s or %s", collective.Adaptive, collective.Hashed)
 }

@@ -102,6 +102,60 @@ func TestShapes(t *testing.T) {
 	}
 }
 
+func TestShapesTellTheRouting(t *testing.T) {
+	for text, want := range map[string]collective.Routing{
+		"fattree:4x8/2":                                        collective.Adaptive,
+		"fattree:4x8/2,routing=adaptive":                       collective.Adaptive,
+		"fattree:4x8/2,routing=hashed":                         collective.Hashed,
+		"fattree:4x8/2@A100,routing=hashed,oversubscription=2": collective.Hashed,
+		"fattree:4x8/2@A100,oversubscription=2,routing=hashed": collective.Hashed,
+		"fattree:4x8/2,oversubscription=2,routing=adaptive":    collective.Adaptive,
+	} {
+		c, err := Shape(text)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		snapshot(t, c)
+		if c.Fabric.Routing != want || strings.Contains(text, "oversubscription") != (len(c.Uplinks) == 2) {
+			t.Errorf("%s: routing is %s, with uplinks %v", text, c.Fabric.Routing, c.Uplinks)
+		}
+	}
+}
+
+// The links of an uplink are those that the shape gives it, whether it is told what they carry or not:
+// on fewer, flows meet more often.
+func TestHashedShapesAreSlower(t *testing.T) {
+	slowdown := func(text string) float64 {
+		c, err := Shape(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := snapshot(t, c)
+		m, err := collective.New(c.Fabric, s, c.Uplinks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ranks []int
+		for _, name := range []string{"node-0001", "node-0017", "node-0033", "node-0049"} {
+			for i := range s.Len() {
+				for range 8 {
+					if s.At(i).Name == name {
+						ranks = append(ranks, i)
+					}
+				}
+			}
+		}
+		return m.Gang(collective.Seats(ranks)).Slowdown(1<<30, nil)
+	}
+	even := slowdown("fattree:64x8")
+	hashed, told := slowdown("fattree:64x8,routing=hashed"), slowdown("fattree:64x8,routing=hashed,oversubscription=1")
+	fewer := slowdown("fattree:64x8,oversubscription=4,routing=hashed")
+	if !(even < hashed && hashed == told && told < fewer) || slowdown("fattree:64x8/64,routing=hashed") != 1 {
+		t.Errorf("slowdowns are %v evenly, %v hashed, %v with uplinks told, %v with a quarter of the links", even, hashed, told, fewer)
+	}
+}
+
 func TestUnknownModelIsTold(t *testing.T) {
 	c, err := Shape("flat:2x1@T4")
 	if err != nil || len(c.Notes) != 1 || !strings.Contains(c.Notes[0], "T4") {
@@ -127,12 +181,18 @@ func TestWrongShapes(t *testing.T) {
 		"fattree:40x8 ":                    `character 13: found " "; expected /, @, a comma or the end`,
 		"fattree:40x8@":                    `character 14: the text ends; expected a model of GPU`,
 		"fattree:40x8@H 100":               `character 14: found "H 100"; expected a model of GPU`,
-		"fattree:40x8,over=2":              `character 14: found "over=2"; expected oversubscription=`,
+		"fattree:40x8,over=2":              `character 14: found "over=2"; expected oversubscription= or routing=`,
 		"fattree:40x8,oversubscription=":   `character 31: the text ends; expected a number of 1 to 1000`,
 		"fattree:40x8,oversubscription=.5": `character 31: found ".5"; expected a number of 1 to 1000`,
 		"fattree:40x8,oversubscription=1,oversubscription=2": `character 33: oversubscription is there twice`,
-		"flat:3x8/2":                  `character 9: flat has no leaves`,
-		"flat:3x8,oversubscription=2": `character 10: flat has no uplinks`,
+		"fattree:40x8,routing=":                              `character 22: the text ends; expected adaptive or hashed`,
+		"fattree:40x8,routing=ecmp,oversubscription=2":       `character 22: found "ecmp,oversubscription=2"; expected adaptive or hashed`,
+		"fattree:40x8,routing=hashed,routing=adaptive":       `character 29: routing is there twice; expected it once`,
+		"fattree:40x8,routing=hashed,oversubscription":       `character 29: found "oversubscription"; expected oversubscription= or routing=`,
+		"fattree:40x8,routing=hashed@A100":                   `character 22: found "hashed@A100"; expected adaptive or hashed`,
+		"flat:3x8,routing=hashed":                            `character 10: flat has no uplinks to route over`,
+		"flat:3x8/2":                                         `character 9: flat has no leaves`,
+		"flat:3x8,oversubscription=2":                        `character 10: flat has no uplinks`,
 	} {
 		_, err := Shape(text)
 		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("cluster %q: ", text)+want) || !strings.HasSuffix(err.Error(), example) {
@@ -143,7 +203,7 @@ func TestWrongShapes(t *testing.T) {
 
 // FuzzShape makes whatever it can of a text: what it makes, it makes as the text says.
 func FuzzShape(f *testing.F) {
-	for _, text := range []string{"fattree:40x8/16/32@H100,oversubscription=2", "flat:64x8", "fattree:1024x8", "fattree:3x8/2@V100"} {
+	for _, text := range []string{"fattree:40x8/16/32@H100,oversubscription=2", "flat:64x8", "fattree:1024x8", "fattree:3x8/2@V100", "fattree:3x8,routing=hashed,oversubscription=2"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
