@@ -24,6 +24,6 @@ compare() {
 }
 
 for one in 01:16 02:16 03:24 04:80 06:16; do
-  compare "$data/ms-itp/cluster${one%:*}.csv" "fattree:${one#*:}x8/8/8@A100" ,oversubscription=1 ,oversubscription=4
+  compare "$data/ms-itp/cluster${one%:*}.csv" "fattree:${one#*:}x8/8/8@A100" ,routing=adaptive ,routing=hashed ,oversubscription=4 ,oversubscription=4,routing=hashed
 done
-compare "$data/acme/converted_kalos_trace.csv" fattree:256x8/16/8@A100 ,oversubscription=1 ,oversubscription=4
+compare "$data/acme/converted_kalos_trace.csv" fattree:256x8/16/8@A100 ,routing=adaptive ,routing=hashed ,oversubscription=4 ,oversubscription=4,routing=hashed

@@ -50,7 +50,8 @@ A policy is QUEUE or QUEUE/STRATEGY. Queues are
 Strategies are those of the product, and leastAllocated and mostAllocated: the
 scores of the stock kube-scheduler, which knows nothing of the network.
 
-A cluster is fattree:NODESxGPUS/NODES-A-LEAF/LEAVES-A-SPINE, flat:NODESxGPUS, a
+A cluster is fattree:NODESxGPUS/NODES-A-LEAF/LEAVES-A-SPINE@MODEL, with
+,oversubscription=N and ,routing=hashed where that is so; flat:NODESxGPUS; a
 list of nodes that ends in .csv, or the output of ibnetdiscover.
 
 The exit code is 0 if everything was replayed, 1 if warp itself failed, and 2 if
