@@ -15,6 +15,7 @@ import (
 
 	"github.com/reyisjones/gpu-orchestrator/internal/sim/chart"
 	"github.com/reyisjones/gpu-orchestrator/internal/sim/replay"
+	"github.com/reyisjones/gpu-orchestrator/internal/sim/table"
 )
 
 // jobsFlags are the flags of warp sim jobs.
@@ -92,11 +93,11 @@ a file or a flag is wrong; nothing was replayed then.`,
 	f.DurationVar(&flags.moveCost, "move-cost", 10*time.Minute, "how much longer a job runs that moves")
 	f.StringVar(&flags.allReduce, "all-reduce", "1Gi", "how much gangs reduce at a time, for the model of communication")
 	f.Float64Var(&flags.share, "comm-share", 0.3, "part of a gang's time that communication takes at the ideal place, 0 to 1")
-	f.StringVarP(&flags.output, "output", "o", string(replay.Table), "form of the results: "+strings.Join(replay.Formats(), ", "))
+	f.StringVarP(&flags.output, "output", "o", string(table.Text), "form of the results: "+strings.Join(table.Formats(), ", "))
 	f.StringVar(&flags.plot, "plot", "", "draw the results into a file that ends in "+strings.Join(chart.Formats(), ", "))
 	f.StringVar(&flags.starts, "starts", "", "write when and where each job started into a CSV file")
 	for name, values := range map[string][]string{
-		"output": replay.Formats(), "estimates": replay.EstimateKinds(), "topology": replay.Topologies(),
+		"output": table.Formats(), "estimates": replay.EstimateKinds(), "topology": replay.Topologies(),
 		"strategy": replay.Strategies(), "policy": replay.Queues(),
 	} {
 		// The only error is a flag that is not there.
@@ -143,7 +144,7 @@ func runSimJobs(cmd *cobra.Command, p Process, flags *jobsFlags) error {
 		return fault{fmt.Errorf("writing the results: %w", err)}
 	}
 	var out bytes.Buffer
-	if err = report.Render(&out, replay.Format(flags.output)); err == nil {
+	if err = table.Render(&out, table.Format(flags.output), report); err == nil {
 		_, err = out.WriteTo(cmd.OutOrStdout())
 	}
 	if err != nil {

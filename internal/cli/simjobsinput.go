@@ -17,6 +17,7 @@ import (
 	"github.com/reyisjones/gpu-orchestrator/internal/sim/chart"
 	"github.com/reyisjones/gpu-orchestrator/internal/sim/fabric"
 	"github.com/reyisjones/gpu-orchestrator/internal/sim/replay"
+	"github.com/reyisjones/gpu-orchestrator/internal/sim/table"
 )
 
 // check returns what the flags ask for, as far as no file has to be read for it.
@@ -33,7 +34,7 @@ func (flags *jobsFlags) check() ([]replay.Policy, replay.Options, error) {
 		return fmt.Errorf("unknown --%s %q: choose one of %s", flag, value, strings.Join(known, ", "))
 	}
 	err := errors.Join(
-		oneOf("output", flags.output, replay.Formats()),
+		oneOf("output", flags.output, table.Formats()),
 		oneOf("estimates", flags.estimates, replay.EstimateKinds()),
 		oneOf("topology", flags.topology, replay.Topologies()),
 		oneOf("strategy", flags.strategy, replay.Strategies()),

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reyisjones/gpu-orchestrator/internal/sim/chart"
 	"github.com/reyisjones/gpu-orchestrator/internal/sim/packing"
+	"github.com/reyisjones/gpu-orchestrator/internal/sim/table"
 )
 
 // packingFlags are the flags of warp sim packing.
@@ -64,11 +65,11 @@ The exit code is
 	f.StringSliceVar(&flags.policies, "policy", packing.DefaultPolicies(), "policies to compare")
 	f.StringVar(&flags.seeds, "seeds", "42-51", "seeds, each of which is another order of pods and nodes: 42-51 or 1,7,20-29")
 	f.Float64Var(&flags.tune, "tune", 1.3, "what the pods ask for in the end, as a multiple of the GPUs")
-	f.StringVarP(&flags.output, "output", "o", string(packing.Table), "form of the results: "+strings.Join(packing.Formats(), ", "))
+	f.StringVarP(&flags.output, "output", "o", string(table.Text), "form of the results: "+strings.Join(table.Formats(), ", "))
 	f.StringVar(&flags.plot, "plot", "", "draw the results into a file that ends in "+strings.Join(chart.Formats(), ", "))
 	f.StringVar(&flags.published, "published", "", "published results to compare with: metric, workload, policy, arrive_pct, mean, sd")
 	policies := append(packing.Policies(), packing.All, packing.Published, packing.Strategies)
-	for name, values := range map[string][]string{"output": packing.Formats(), "policy": policies} {
+	for name, values := range map[string][]string{"output": table.Formats(), "policy": policies} {
 		// The only error is a flag that is not there.
 		if err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 			panic(err)
@@ -109,7 +110,7 @@ func runSimPacking(cmd *cobra.Command, p Process, flags packingFlags) error {
 		return fault{fmt.Errorf("writing the picture: %w", err)}
 	}
 	var out bytes.Buffer
-	if err = results.Render(&out, packing.Format(flags.output)); err == nil {
+	if err = table.Render(&out, table.Format(flags.output), results); err == nil {
 		_, err = out.WriteTo(cmd.OutOrStdout())
 	}
 	if err != nil {
@@ -130,8 +131,8 @@ func (flags *packingFlags) check() (packing.Options, error) {
 		return o, errors.New("no cluster given: name a file with --nodes")
 	case len(flags.pods) == 0:
 		return o, errors.New("no workload given: name a file with --pods")
-	case !slices.Contains(packing.Formats(), flags.output):
-		return o, fmt.Errorf("unknown output %q: choose one of %s", flags.output, strings.Join(packing.Formats(), ", "))
+	case !slices.Contains(table.Formats(), flags.output):
+		return o, fmt.Errorf("unknown output %q: choose one of %s", flags.output, strings.Join(table.Formats(), ", "))
 	}
 	if flags.plot != "" {
 		if err := chart.Supported(flags.plot); err != nil {

@@ -36,7 +36,7 @@ compares the first policy of each with the others. Nothing is replayed.`,
 			case locality:
 				err = replay.Locality(&out, reports...)
 			case len(reports) == 1:
-				err = reports[0].Render(&out, replay.Table)
+				err = reports[0].Tables(&out)
 			default:
 				err = replay.Summary(&out, reports...)
 			}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/reyisjones/gpu-orchestrator/internal/sim/table"
 	"github.com/reyisjones/gpu-orchestrator/internal/sim/trace"
 )
 
@@ -32,9 +33,9 @@ func TestTheSameTwice(t *testing.T) {
 			t.Errorf("%d of %d runs were counted", done.Load(), e.Runs())
 		}
 		texts := map[string]string{}
-		for _, format := range Formats() {
+		for _, format := range table.Formats() {
 			var b bytes.Buffer
-			if err := r.Render(&b, Format(format)); err != nil {
+			if err := table.Render(&b, table.Format(format), r); err != nil {
 				t.Fatal(err)
 			}
 			texts[format] = b.String()

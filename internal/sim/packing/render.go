@@ -1,61 +1,36 @@
 package packing
 
 import (
-	"encoding/json"
+	"encoding/csv"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/reyisjones/gpu-orchestrator/internal/sim/table"
 )
 
-// Format is a form in which results are written.
-type Format string
-
-// The formats.
-const (
-	Table Format = "table"
-	JSON  Format = "json"
-	CSV   Format = "csv"
-)
-
-// Formats returns the names of the formats.
-func Formats() []string { return []string{string(Table), string(JSON), string(CSV)} }
-
-// Render writes the results.
-func (r *Results) Render(out io.Writer, format Format) error {
-	switch format {
-	case JSON:
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(r)
-	case CSV:
-		return r.csv(out)
+// Rows writes a line for each run and column.
+func (r *Results) Rows(out *csv.Writer) error {
+	if err := out.Write([]string{"workload", "policy", "seed", "arrived", "allocated", "unallocated", "fragmentation"}); err != nil {
+		return err
 	}
-	_, err := io.WriteString(out, r.Text())
-	return err
-}
-
-// csv writes a line for each run and column.
-func (r *Results) csv(out io.Writer) error {
-	var b strings.Builder
-	b.WriteString("workload,policy,seed,arrived,allocated,unallocated,fragmentation\n")
+	percent := func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
 	for _, run := range r.Runs {
-		workload := quoted(run.Workload)
 		for _, c := range run.Columns {
-			fmt.Fprintf(&b, "%s,%s,%d,%d,%.2f,%.2f,%.2f\n", workload, run.Policy, run.Seed, c.Arrived, c.Allocated, c.Unallocated, c.Fragmentation)
+			row := []string{run.Workload, run.Policy, strconv.FormatInt(run.Seed, 10), strconv.Itoa(c.Arrived), percent(c.Allocated), percent(c.Unallocated), percent(c.Fragmentation)}
+			if err := out.Write(row); err != nil {
+				return err
+			}
 		}
 	}
-	_, err := io.WriteString(out, b.String())
-	return err
+	return nil
 }
 
-// quoted is a value of a CSV file.
-func quoted(text string) string {
-	if strings.ContainsAny(text, ",\"\n\r") {
-		return `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
-	}
-	return text
+// Tables writes the results as tables.
+func (r *Results) Tables(out io.Writer) error {
+	_, err := io.WriteString(out, r.Text())
+	return err
 }
 
 // Text is the results as tables.

@@ -10,7 +10,7 @@ import (
 // Draw draws the report into a file: who waited how long, and how gangs of each size fared.
 func (r *Report) Draw(out io.Writer, file string) error {
 	var text strings.Builder
-	if err := r.table(&text); err != nil {
+	if err := r.Tables(&text); err != nil {
 		return err
 	}
 	charts := []*chart.Chart{r.waiting(), r.bars("Waiting, p95", "hours", false, func(c *Class) float64 { return c.Waiting.P95 / 3600 })}

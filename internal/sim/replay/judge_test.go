@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/reyisjones/gpu-orchestrator/internal/sim/table"
 )
 
 // judge tells what is wrong with a log of starts, by the trace and the sizes of the nodes alone:
@@ -203,8 +205,8 @@ func TestTheSameTwice(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, f := range Formats() {
-				if err := r.Render(&out[i], Format(f)); err != nil {
+			for _, f := range table.Formats() {
+				if err := table.Render(&out[i], table.Format(f), r); err != nil {
 					t.Fatal(err)
 				}
 			}

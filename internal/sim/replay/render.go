@@ -2,7 +2,6 @@ package replay
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -12,40 +11,8 @@ import (
 	"github.com/reyisjones/gpu-orchestrator/internal/sim/table"
 )
 
-// Format is a form in which results are written.
-type Format string
-
-// The formats.
-const (
-	// Table is for people at a terminal.
-	Table Format = "table"
-	// JSON is one object with everything.
-	JSON Format = "json"
-	// CSV has a row for each policy and range of sizes.
-	CSV Format = "csv"
-)
-
-// Formats are all of them.
-func Formats() []string { return []string{string(Table), string(JSON), string(CSV)} }
-
-// Render writes the report.
-func (r *Report) Render(w io.Writer, f Format) error {
-	switch f {
-	case JSON:
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
-	case CSV:
-		return r.csv(w)
-	case Table:
-		return r.table(w)
-	}
-	return fmt.Errorf("there is no format %q", f)
-}
-
-func (r *Report) csv(w io.Writer) error {
-	out := csv.NewWriter(w)
+// Rows writes a row for each policy and range of sizes.
+func (r *Report) Rows(out *csv.Writer) error {
 	header := []string{
 		"cluster", "policy", "gpus", "jobs", "wait_mean_s", "wait_p50_s", "wait_p95_s", "wait_p99_s", "wait_max_s",
 		"completion_mean_s", "completion_p50_s", "completion_p95_s", "completion_p99_s", "completion_max_s",
@@ -76,11 +43,11 @@ func (r *Report) csv(w io.Writer) error {
 			}
 		}
 	}
-	out.Flush()
-	return out.Error()
+	return nil
 }
 
-func (r *Report) table(w io.Writer) error {
+// Tables writes a row for each policy, and then by size.
+func (r *Report) Tables(w io.Writer) error {
 	fmt.Fprintf(w, "%s, run times told: %s\n", r.Trace, r.Estimates)
 	for _, c := range r.Clusters {
 		fmt.Fprintf(w, "%s: %d nodes with %d GPUs\n", c.Name, c.Nodes, c.GPUs)
