@@ -69,7 +69,7 @@ func (q *whateverFits) schedule(r *Replay, freed bool, fresh int) error {
 			kept = append(kept, j)
 		}
 	}
-	r.waits = append(old, kept...)
+	r.waits = append(r.waits[:len(old)], kept...)
 	return nil
 }
 
@@ -128,13 +128,13 @@ type filling struct {
 }
 
 // wake is when the next job has waited for so long that nobody may pass it any more.
-func (q *filling) wake(r *Replay) (at time.Duration, any bool) {
+func (q *filling) wake(r *Replay) (at time.Duration, wakes bool) {
 	for _, j := range r.waits {
-		if t := j.Submit + q.maxWait(r); t > r.now && (!any || t < at) {
-			at, any = t, true
+		if t := j.Submit + q.maxWait(r); t > r.now && (!wakes || t < at) {
+			at, wakes = t, true
 		}
 	}
-	return at, any
+	return at, wakes
 }
 
 // maxWait is the default of queues without early holds. What holds room keeps it idle, for days

@@ -206,8 +206,8 @@ func (r *Replay) read() {
 
 // step goes to the next moment at which anything happens. It is false at the end.
 func (r *Replay) step() (bool, error) {
-	at, any := r.moment()
-	if !any {
+	at, more := r.moment()
+	if !more {
 		return false, nil
 	}
 	r.m.pass(r, at)
@@ -224,10 +224,10 @@ func (r *Replay) step() (bool, error) {
 }
 
 // moment returns when something happens next.
-func (r *Replay) moment() (at time.Duration, any bool) {
+func (r *Replay) moment() (at time.Duration, more bool) {
 	consider := func(t time.Duration) {
-		if !any || t < at {
-			at, any = t, true
+		if !more || t < at {
+			at, more = t, true
 		}
 	}
 	if len(r.ends) > 0 {
@@ -239,7 +239,7 @@ func (r *Replay) moment() (at time.Duration, any bool) {
 	if t, wakes := r.queue.wake(r); wakes {
 		consider(t)
 	}
-	return at, any
+	return at, more
 }
 
 // end takes away what has run for as long as it does.

@@ -87,7 +87,9 @@ func level(s *cluster.Snapshot, name string) int {
 func (h *shapes) sizeOf(j *trace.Job) size {
 	pods := j.Pods
 	if pods == 0 {
-		for pods = max(1, (j.GPUs+h.perNode-1)/h.perNode); j.GPUs%pods != 0; pods++ {
+		pods = max(1, (j.GPUs+h.perNode-1)/h.perNode)
+		for j.GPUs%pods != 0 {
+			pods++
 		}
 	}
 	return size{gpus: j.GPUs, pods: pods, model: j.Model}
