@@ -96,7 +96,7 @@ func (r *Replay) sort(jobs []*job, by order) {
 			j.key = r.expected(j).Seconds()
 		case highestRatio:
 			run := r.expected(j).Seconds()
-			j.key = -((r.now - j.Submit).Seconds() + run) / max(run, 1)
+			j.key = -(j.wait(r.now).Seconds() + run) / max(run, 1)
 		default:
 			j.key = 0
 		}
@@ -130,7 +130,7 @@ type filling struct {
 // wake is when the next job has waited for so long that nobody may pass it any more.
 func (q *filling) wake(r *Replay) (at time.Duration, wakes bool) {
 	for _, j := range r.waits {
-		if t := j.Submit + q.maxWait(r); t > r.now && (!wakes || t < at) {
+		if t := r.now + q.maxWait(r) - j.wait(r.now); t > r.now && (!wakes || t < at) {
 			at, wakes = t, true
 		}
 	}
@@ -166,7 +166,7 @@ func (q *filling) schedule(r *Replay, _ bool, _ int) error {
 		waiting := make(map[string]*job, len(looked))
 		for i, j := range looked {
 			waiting[j.request.Name] = j
-			b.Queue[i] = placement.Job{Request: j.request, Runtime: r.estimate(j), Waited: r.now - j.Submit}
+			b.Queue[i] = placement.Job{Request: j.request, Runtime: r.estimate(j), Waited: j.wait(r.now)}
 		}
 		for _, j := range r.ends {
 			b.Running[j.request.Name] = placement.Run{Estimate: j.said, Elapsed: r.now - j.since}
@@ -203,7 +203,7 @@ func (r *Replay) front(maxWait time.Duration) []*job {
 	chosen := make(map[*job]bool, len(r.waits))
 	for _, overdue := range []bool{true, false} {
 		for _, j := range r.waits {
-			if overdue == (r.now-j.Submit >= maxWait) && count[j.size] < depth {
+			if overdue == (j.wait(r.now) >= maxWait) && count[j.size] < depth {
 				count[j.size]++
 				chosen[j] = true
 			}

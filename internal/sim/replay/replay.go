@@ -64,6 +64,9 @@ type Start struct {
 	Nodes           []string
 }
 
+// wait is for how long the job has waited in all, while it waits.
+func (j *job) wait(now time.Duration) time.Duration { return j.waited + now - j.queued }
+
 // placed is a pod with the position of its node.
 type placed = cluster.Placement
 
@@ -76,6 +79,8 @@ type job struct {
 	work    *cluster.Workload
 	// first is when it started first, -1 before; since when it started last.
 	first, since time.Duration
+	// queued is since when it waits, waited for how long it did before it was evicted.
+	queued, waited time.Duration
 	// left is how long it has yet to run from its start on.
 	left time.Duration
 	// ends is when it ends; index its place in the heap.
@@ -108,8 +113,10 @@ type Replay struct {
 	plan    placement.Options
 	history history
 	m       *measures
-	seen    int
-	events  int
+	// freed tells whether anybody left a node since the queue was asked last.
+	freed  bool
+	seen   int
+	events int
 }
 
 // queue decides what starts now. It starts jobs by calling start, and leaves in waits what goes
@@ -212,11 +219,13 @@ func (r *Replay) step() (bool, error) {
 	}
 	r.m.pass(r, at)
 	r.now = at
-	freed := r.end()
+	r.end()
 	fresh := r.arrive()
 	if len(r.waits) == 0 {
 		return true, nil
 	}
+	freed := r.freed
+	r.freed = false
 	if err := r.queue.schedule(r, freed, fresh); err != nil {
 		return false, err
 	}
@@ -243,16 +252,14 @@ func (r *Replay) moment() (at time.Duration, more bool) {
 }
 
 // end takes away what has run for as long as it does.
-func (r *Replay) end() (freed bool) {
+func (r *Replay) end() {
 	for len(r.ends) > 0 && r.ends[0].ends <= r.now {
 		j := heap.Pop(&r.ends).(*job)
 		r.vacate(j)
 		r.history.add(j.GPUs, j.Duration)
 		r.m.ended(r, j)
 		r.events++
-		freed = true
 	}
-	return freed
 }
 
 // vacate takes a job from its nodes.
@@ -261,6 +268,7 @@ func (r *Replay) vacate(j *job) {
 	txn.Evict(j.placed...)
 	r.become(txn.Snapshot(), j.nodes)
 	r.talks.end(j, r.now)
+	r.freed = true
 	j.placed = nil
 }
 
@@ -286,7 +294,7 @@ func (r *Replay) newJob(t *trace.Job) *job {
 	// Names are unique, whatever the trace calls its jobs.
 	name := fmt.Sprintf("%s#%d", t.ID, r.seen)
 	j := &job{
-		Job: *t, size: z, seq: r.seen, first: -1, left: t.Duration, moved: -time.Hour,
+		Job: *t, size: z, seq: r.seen, first: -1, queued: t.Submit, left: t.Duration, moved: -time.Hour,
 		request: &placement.Request{
 			Name: name, Groups: []placement.Group{r.shapes.group(z)}, Strategy: r.policy.Strategy,
 			Priority: t.Priority, Seed: r.options.Seed<<32 + uint64(r.seen),
@@ -335,7 +343,7 @@ func (r *Replay) start(j *job, d *placement.Decision) error {
 	if r.policy.blind() {
 		names = r.shuffle(j, names)
 	}
-	j.since, j.ends = r.now, r.now+j.left
+	j.since, j.ends, j.waited = r.now, r.now+j.left, j.wait(r.now)
 	if j.first < 0 {
 		j.first = r.now
 	}

@@ -94,6 +94,7 @@ func (r *Replay) evict(j *job) {
 	j.left -= r.now - j.since - r.lost(j)
 	r.vacate(j)
 	r.m.preempted++
+	j.queued = r.now
 	r.waits = append(r.waits, j)
 	r.sort(r.waits, arrivedFirst)
 }
