@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,13 +21,12 @@ import (
 
 // jobsFlags are the flags of warp sim jobs.
 type jobsFlags struct {
-	jobs, output, plot, starts    string
-	clusters, policies            []string
+	jobs, output, starts, seeds   string
+	clusters, policies, plots     []string
 	strategy, estimates, topology string
 	queue, allReduce              string
 	addNodes, moves               int
 	share                         float64
-	seed                          uint64
 	maxWait, checkpoint, moveCost time.Duration
 	preempt                       bool
 }
@@ -85,7 +85,7 @@ a file or a flag is wrong; nothing was replayed then.`,
 	f.StringVar(&flags.estimates, "estimates", string(replay.History), "what policies are told of run times: oracle, p50 of the jobs of the same size that have ended, none")
 	f.StringVar(&flags.topology, "topology", string(replay.PreferLeaf), "whether gangs ask for one leaf: preferred, required, none; the stock strategies never do")
 	f.StringVar(&flags.queue, "queue", "", "only the jobs of this queue of the trace")
-	f.Uint64Var(&flags.seed, "seed", 1, "seed of what is left to chance")
+	f.StringVar(&flags.seeds, "seeds", "1-5", "seeds of what policies leave to chance, a replay each: 1-5 or 1,7,20-29")
 	f.DurationVar(&flags.maxWait, "max-wait", 0, "for how long others may pass a job; 0 is 1h for backfill, 336h for hrrn")
 	f.BoolVar(&flags.preempt, "preempt", false, "let jobs take the place of those of lower priority, which start over")
 	f.DurationVar(&flags.checkpoint, "checkpoint", 0, "how often jobs save what they have done; 0 is never")
@@ -94,7 +94,7 @@ a file or a flag is wrong; nothing was replayed then.`,
 	f.StringVar(&flags.allReduce, "all-reduce", "1Gi", "how much gangs reduce at a time, for the model of communication")
 	f.Float64Var(&flags.share, "comm-share", 0.3, "part of a gang's time that communication takes at the ideal place, 0 to 1")
 	f.StringVarP(&flags.output, "output", "o", string(table.Text), "form of the results: "+strings.Join(table.Formats(), ", "))
-	f.StringVar(&flags.plot, "plot", "", "draw the results into a file that ends in "+strings.Join(chart.Formats(), ", "))
+	f.StringArrayVar(&flags.plots, "plot", nil, "draw the results into a file that ends in "+strings.Join(chart.Formats(), ", ")+"; may be given several times")
 	f.StringVar(&flags.starts, "starts", "", "write when and where each job started into a CSV file")
 	for name, values := range map[string][]string{
 		"output": table.Formats(), "estimates": replay.EstimateKinds(), "topology": replay.Topologies(),
@@ -121,13 +121,13 @@ func runSimJobs(cmd *cobra.Command, p Process, flags *jobsFlags) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{flags.plot, flags.starts} {
+	for _, name := range append(slices.Clone(flags.plots), flags.starts) {
 		if err := checkPicture(name); err != nil {
 			return err
 		}
 	}
 	// Every replay reads the trace once.
-	bar := newProgress(p, size*len(policies)*len(clusters), "replaying")
+	bar := newProgress(p, size*replay.Runs(policies, options)*len(clusters), "replaying")
 	jobs.Open = counted(jobs.Open, bar)
 	var starts startsFile
 	if flags.starts != "" {
@@ -140,7 +140,11 @@ func runSimJobs(cmd *cobra.Command, p Process, flags *jobsFlags) error {
 		return ours(err)
 	}
 	flags.say(p, report, p.Clock().Sub(began))
-	if err := errors.Join(writePicture(flags.plot, report.Draw), writePicture(flags.starts, starts.write)); err != nil {
+	err = writePicture(flags.starts, starts.write)
+	for _, plot := range flags.plots {
+		err = errors.Join(err, writePicture(plot, report.Draw))
+	}
+	if err != nil {
 		return fault{fmt.Errorf("writing the results: %w", err)}
 	}
 	var out bytes.Buffer
@@ -156,12 +160,13 @@ func runSimJobs(cmd *cobra.Command, p Process, flags *jobsFlags) error {
 // say tells on standard error how fast that was: what is on standard output is the same for the
 // same input.
 func (flags *jobsFlags) say(p Process, r *replay.Report, took time.Duration) {
-	events := 0
+	runs, events := 0, 0
 	for _, one := range r.Results {
+		runs += one.Runs
 		events += one.Events
 	}
-	fmt.Fprintf(p.Err, "warp: %d replays with %d events in %.1f s: %.0f events a second on %d processors\n",
-		len(r.Results), events, took.Seconds(), float64(events)/max(took.Seconds(), 1e-3), runtime.GOMAXPROCS(0))
+	fmt.Fprintf(p.Err, "warp: %d replayed with %d events in %.1f s: %.0f events a second on %d processors\n",
+		runs, events, took.Seconds(), float64(events)/max(took.Seconds(), 1e-3), runtime.GOMAXPROCS(0))
 }
 
 // allReduceBytes reads the amount that is reduced at a time.

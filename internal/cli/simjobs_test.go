@@ -29,7 +29,7 @@ func file(t *testing.T, name, text string) string {
 func TestSimJobs(t *testing.T) {
 	dir := t.TempDir()
 	plot, starts := filepath.Join(dir, "jobs.svg"), filepath.Join(dir, "starts.csv")
-	args := []string{"sim", "jobs", "--jobs", traceJobs, "--cluster", traceNodes, "--policy", "hrrn,fifo/leastAllocated"}
+	args := []string{"sim", "jobs", "--jobs", traceJobs, "--cluster", traceNodes, "--policy", "hrrn,fifo/leastAllocated", "--seeds", "3,4"}
 	code, out, errs := warp("", append(args, "-o", "json", "--plot", plot, "--starts", starts)...)
 	if code != Done || !strings.Contains(errs, "events a second") {
 		t.Fatalf("exit code %d: %s", code, errs)
@@ -57,7 +57,7 @@ func TestSimJobs(t *testing.T) {
 	}
 	defer in.Close()
 	rows, err := csv.NewReader(in).ReadAll()
-	if err != nil || len(rows) != 1+2*ours.Jobs || rows[1][0] != "nodes.csv" || rows[1][1] != "hrrn/topologyAware" || !strings.HasPrefix(rows[1][6], "node-") {
+	if err != nil || len(rows) != 1+3*ours.Jobs || rows[1][0] != "nodes.csv" || rows[1][1] != "hrrn/topologyAware" || rows[1][2] != "3" || !strings.HasPrefix(rows[1][7], "node-") {
 		t.Errorf("%d rows of starts, %v", len(rows), err)
 	}
 	// A report that was kept is shown as it would have been at once.
@@ -101,6 +101,12 @@ func TestBadSimJobs(t *testing.T) {
 		{`--all-reduce "much": expected an amount of memory such as 512Mi or 1Gi`, []string{"--jobs", traceJobs, "--cluster", "flat:1x8", "--all-reduce", "much"}},
 		{`cannot draw "x.gif": expected a file that ends in .png, .svg, .html`, []string{"--jobs", traceJobs, "--cluster", "flat:1x8", "--plot", "x.gif"}},
 		{"cannot write /nowhere/x.png", []string{"--jobs", traceJobs, "--cluster", "flat:1x8", "--plot", "/nowhere/x.png"}},
+		{"4294967296 more nodes than 1; expected at most 131072 in all", []string{"--jobs", traceJobs, "--cluster", "flat:1x8", "--add-nodes", "4294967296"}},
+		{"--checkpoint does nothing without --preempt", []string{"--jobs", traceJobs, "--cluster", "flat:1x8", "--checkpoint", "1h"}},
+		{"would have the same name in the results", []string{"--jobs", traceJobs, "--cluster", "flat:1x8", "--cluster", "flat:1x8"}},
+		{"has no node with a GPU; expected some", []string{"--jobs", traceJobs, "--cluster", file(t, "cpu.csv", "name,cpu_milli,memory_mib,gpu\nn,1,1,0\n")}},
+		{`seeds are "x": expected whole numbers`, []string{"--jobs", traceJobs, "--cluster", "flat:1x8", "--seeds", "x"}},
+		{"is a folder", []string{"--jobs", t.TempDir(), "--cluster", "flat:1x8"}},
 		{"--add-nodes: expected none of them below 0", []string{"--jobs", traceJobs, "--cluster", "flat:1x8", "--add-nodes", "-1"}},
 		{`num_gpu: is 9999, as 3333 pods with 3 GPUs each; the empty cluster has room for 8 of them`, []string{"--jobs", wide, "--cluster", "flat:4x8"}},
 		{"wide.csv:2:8: num_gpu: is 9999", []string{"--jobs", wide, "--cluster", "flat:4x8"}},

@@ -12,10 +12,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/reyisjones/gpu-orchestrator/core/cluster"
 	"github.com/reyisjones/gpu-orchestrator/core/collective"
 	"github.com/reyisjones/gpu-orchestrator/internal/problem"
 	"github.com/reyisjones/gpu-orchestrator/internal/sim/chart"
 	"github.com/reyisjones/gpu-orchestrator/internal/sim/fabric"
+	"github.com/reyisjones/gpu-orchestrator/internal/sim/packing"
 	"github.com/reyisjones/gpu-orchestrator/internal/sim/replay"
 	"github.com/reyisjones/gpu-orchestrator/internal/sim/table"
 )
@@ -23,7 +25,7 @@ import (
 // check returns what the flags ask for, as far as no file has to be read for it.
 func (flags *jobsFlags) check() ([]replay.Policy, replay.Options, error) {
 	o := replay.Options{
-		Estimates: replay.Estimates(flags.estimates), Topology: replay.Topology(flags.topology), Seed: flags.seed,
+		Estimates: replay.Estimates(flags.estimates), Topology: replay.Topology(flags.topology),
 		MaxWait: flags.maxWait, Preempt: flags.preempt, Checkpoint: flags.checkpoint, Moves: flags.moves,
 		MoveCost: flags.moveCost, Queue: flags.queue, Share: flags.share,
 	}
@@ -50,14 +52,19 @@ func (flags *jobsFlags) check() ([]replay.Policy, replay.Options, error) {
 		return nil, o, errors.New("--max-wait, --checkpoint, --moves, --move-cost and --add-nodes: expected none of them below 0")
 	case !(flags.share >= 0 && flags.share <= 1):
 		return nil, o, fmt.Errorf("--comm-share %v: expected 0 to 1", flags.share)
+	case flags.checkpoint > 0 && !flags.preempt:
+		return nil, o, errors.New("--checkpoint does nothing without --preempt")
 	case len(flags.policies) == 0:
 		return nil, o, errors.New("no policy given: name some with --policy")
 	}
 	if o.AllReduce, err = flags.allReduceBytes(); err != nil {
 		return nil, o, err
 	}
-	if flags.plot != "" {
-		if err := chart.Supported(flags.plot); err != nil {
+	if o.Seeds, err = packing.ParseSeeds(flags.seeds); err != nil {
+		return nil, o, err
+	}
+	for _, plot := range flags.plots {
+		if err := chart.Supported(plot); err != nil {
 			return nil, o, err
 		}
 	}
@@ -68,7 +75,12 @@ func (flags *jobsFlags) check() ([]replay.Policy, replay.Options, error) {
 // load makes the clusters: each as it is, and, where nodes are to be added, with them.
 func (flags *jobsFlags) load() ([]replay.Cluster, error) {
 	var clusters []replay.Cluster
-	for _, source := range flags.clusters {
+	for i, source := range flags.clusters {
+		for _, before := range flags.clusters[:i] {
+			if source == before || !fabric.IsShape(source) && filepath.Base(source) == filepath.Base(before) {
+				return nil, fmt.Errorf("--cluster %s and %s would have the same name in the results: expected different ones", before, source)
+			}
+		}
 		more := []int{0}
 		if flags.addNodes > 0 {
 			more = append(more, flags.addNodes)
@@ -99,6 +111,9 @@ func loadCluster(source string, more int) (replay.Cluster, error) {
 	if more > 0 {
 		name = fmt.Sprintf("%s +%d", name, more)
 	}
+	if !slices.ContainsFunc(c.Nodes, func(n *cluster.Node) bool { return n.Allocatable.At(c.Resources.Index("nvidia.com/gpu")) > 0 }) {
+		return replay.Cluster{}, problem.Problems{{File: source, Text: "has no node with a GPU; expected some"}}
+	}
 	s, err := c.Snapshot()
 	if err != nil {
 		return replay.Cluster{}, fault{err}
@@ -123,7 +138,16 @@ func (flags *jobsFlags) trace(stdin io.Reader) (replay.Trace, int, error) {
 		in.Open = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 		return in, len(data), nil
 	}
-	info, err := os.Stat(flags.jobs)
+	// Whether it can be read is found out before anything is replayed.
+	file, err := os.Open(flags.jobs)
+	if err != nil {
+		return in, 0, fmt.Errorf("the trace cannot be read: %w", err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err == nil && info.IsDir() {
+		err = fmt.Errorf("%s is a folder", flags.jobs)
+	}
 	if err != nil {
 		return in, 0, fmt.Errorf("the trace cannot be read: %w", err)
 	}
@@ -145,13 +169,13 @@ type startsFile struct{ rows [][]string }
 func (f *startsFile) add(s replay.Start) {
 	seconds := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	f.rows = append(f.rows, []string{
-		s.Cluster, s.Policy, s.Job.ID, seconds(s.Job.Submit.Seconds()), seconds(s.At.Seconds()), strconv.Itoa(s.Job.GPUs), strings.Join(s.Nodes, " "),
+		s.Cluster, s.Policy, strconv.FormatInt(s.Seed, 10), s.Job.ID, seconds(s.Job.Submit.Seconds()), seconds(s.At.Seconds()), strconv.Itoa(s.Job.GPUs), strings.Join(s.Nodes, " "),
 	})
 }
 
 func (f *startsFile) write(out io.Writer, _ string) error {
 	w := csv.NewWriter(out)
-	if err := w.Write([]string{"cluster", "policy", "job_id", "submission_time", "start_time", "num_gpu", "nodes"}); err != nil {
+	if err := w.Write([]string{"cluster", "policy", "seed", "job_id", "submission_time", "start_time", "num_gpu", "nodes"}); err != nil {
 		return err
 	}
 	return w.WriteAll(f.rows)

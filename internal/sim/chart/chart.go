@@ -23,9 +23,10 @@ type Chart struct {
 	// Groups name the groups of bars from left to right; Bars has one value for each.
 	Groups []string
 	Bars   []Bars
-	// Share says that Y is a share in percent: the axis goes to 100, and the legend to the lower
-	// corner, where curves of what has happened so far leave room.
+	// Share says that Y is a share in percent: the axis goes from 0 to 100.
 	Share bool
+	// Least is the least that the vertical axis goes up to, so that next to nothing looks like it.
+	Least float64
 	// LogX makes the horizontal axis logarithmic; all X must be above zero then.
 	LogX bool
 }
@@ -71,8 +72,9 @@ func (c *Chart) draw() (*plot.Plot, error) {
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.Title, c.X, c.Y
 	p.Title.TextStyle.Font.Size = vg.Points(15)
 	p.Title.Padding = vg.Points(8)
-	p.Legend.Top = true
+	p.Legend.Top, p.Legend.Left = true, true
 	p.Legend.Padding = vg.Points(3)
+	p.Legend.TextStyle.Font.Size = vg.Points(11)
 	p.Add(grid(len(c.Bars) == 0))
 	if c.LogX {
 		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
@@ -91,13 +93,11 @@ func (c *Chart) draw() (*plot.Plot, error) {
 			return nil, err
 		}
 	}
+	p.Y.Max = max(p.Y.Max, c.Least)
 	if c.Share {
-		p.Y.Min, p.Y.Max, p.Legend.Top = 0, 100, false
-		return p, nil
+		p.Y.Min, p.Y.Max = 0, 100
+		p.Y.Tick.Marker = plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: 25}, {Value: 50, Label: "50"}, {Value: 75}, {Value: 100, Label: "100"}}
 	}
-	// The legend has the upper corner for itself.
-	entries := float64(len(c.Lines) + len(c.Bars))
-	p.Y.Max += (p.Y.Max - p.Y.Min) * 0.05 * (entries + 0.5)
 	return p, nil
 }
 

@@ -14,6 +14,9 @@ func (c *Cluster) Grow(n int) error {
 	if n < 0 {
 		return fmt.Errorf("%d more nodes; expected none or more", n)
 	}
+	if n > maxNodes-len(c.Nodes) {
+		return fmt.Errorf("%d more nodes than %d; expected at most %d in all", n, len(c.Nodes), maxNodes)
+	}
 	if n == 0 || len(c.Nodes) == 0 {
 		return nil
 	}

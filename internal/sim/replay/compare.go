@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"runtime"
+	"strconv"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -11,8 +12,9 @@ import (
 type Report struct {
 	Trace     string    `json:"trace"`
 	Estimates Estimates `json:"estimates"`
-	Seed      uint64    `json:"seed"`
-	Clusters  []Size    `json:"clusters"`
+	// Seeds are those of policies that leave something to chance.
+	Seeds    []int64 `json:"seeds"`
+	Clusters []Size  `json:"clusters"`
 	// Results are in the order of the clusters, and of the policies on each.
 	Results []*Result `json:"results"`
 }
@@ -29,8 +31,12 @@ type Size struct {
 // processors. The report is the same however many that are. Options.Started is called by one
 // replay at a time, those of one cluster and policy together, in the order of the results.
 func Compare(ctx context.Context, t Trace, clusters []Cluster, policies []Policy, o Options) (*Report, error) {
-	r := &Report{Trace: t.Name, Estimates: o.Estimates, Seed: o.Seed, Results: make([]*Result, len(clusters)*len(policies))}
-	started := make([][]Start, len(r.Results))
+	if len(o.Seeds) == 0 {
+		o.Seeds = []int64{1}
+	}
+	r := &Report{Trace: t.Name, Estimates: o.Estimates, Seeds: o.Seeds, Results: make([]*Result, len(clusters)*len(policies))}
+	started := make([][]Start, len(r.Results)*len(o.Seeds))
+	runs := make([][]*Result, len(r.Results))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, c := range clusters {
@@ -38,22 +44,33 @@ func Compare(ctx context.Context, t Trace, clusters []Cluster, policies []Policy
 		r.Clusters = append(r.Clusters, Size{Name: c.Name, Nodes: c.Snapshot.Len(), GPUs: gpus, Notes: c.Notes})
 		for k, p := range policies {
 			at := i*len(policies) + k
-			own := o
-			if o.Started != nil {
-				own.Started = func(s Start) { started[at] = append(started[at], s) }
+			seeds := o.Seeds
+			if !p.chance() {
+				seeds = seeds[:1]
 			}
-			group.Go(func() error {
-				if err := ctx.Err(); err != nil {
-					return err
+			runs[at] = make([]*Result, len(seeds))
+			for n, seed := range seeds {
+				own := o
+				own.Seed = seed
+				if o.Started != nil {
+					own.Started = func(s Start) { started[at*len(o.Seeds)+n] = append(started[at*len(o.Seeds)+n], s) }
 				}
-				result, err := Run(p, c, t, own)
-				r.Results[at] = result
-				return err
-			})
+				group.Go(func() error {
+					if err := ctx.Err(); err != nil {
+						return err
+					}
+					result, err := Run(p, c, t, own)
+					runs[at][n] = result
+					return err
+				})
+			}
 		}
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
+	}
+	for at := range runs {
+		r.Results[at] = pool(runs[at], o.Share)
 	}
 	for _, starts := range started {
 		for _, s := range starts {
@@ -61,6 +78,33 @@ func Compare(ctx context.Context, t Trace, clusters []Cluster, policies []Policy
 		}
 	}
 	return r, nil
+}
+
+// Runs returns how many replays Compare makes of the policies on each cluster.
+func Runs(policies []Policy, o Options) int {
+	n := 0
+	for _, p := range policies {
+		if n++; p.chance() {
+			n += max(0, len(o.Seeds)-1)
+		}
+	}
+	return n
+}
+
+// keys are short names of the results, for the heads of columns: their policies, or letters where
+// these would be too long.
+func (r *Report) keys() []string {
+	keys := make([]string, len(r.Results))
+	for i, one := range r.Results {
+		keys[i] = one.Policy
+		if len(r.Clusters) > 1 {
+			keys[i] = string(rune('A' + i%26))
+			if i >= 26 {
+				keys[i] += strconv.Itoa(i / 26)
+			}
+		}
+	}
+	return keys
 }
 
 // label tells the results of a report apart.

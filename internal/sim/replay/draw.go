@@ -13,11 +13,11 @@ func (r *Report) Draw(out io.Writer, file string) error {
 	if err := r.Tables(&text); err != nil {
 		return err
 	}
-	charts := []*chart.Chart{r.waiting(), r.bars("Waiting, p95", "hours", false, func(c *Class) float64 { return c.Waiting.P95 / 3600 })}
+	charts := []*chart.Chart{r.waiting(), r.bars("Waiting, p95", "hours", 1, false, func(c *Class) float64 { return c.Waiting.P95 / 3600 })}
 	if r.gangs() {
 		charts = append(charts,
-			r.bars("Gangs within one leaf", "% of the gangs", true, func(c *Class) float64 { return percent(float64(c.OneLeaf), float64(c.Gangs)) }),
-			r.bars("All-reduces, beside the other gangs", "% longer than at the ideal place", true, func(c *Class) float64 { return 100 * (c.Slowdown.Mean - 1) }),
+			r.bars("Gangs within one leaf", "% of the gangs", 100, true, func(c *Class) float64 { return percent(float64(max(0, c.OneLeaf)), float64(c.Gangs)) }),
+			r.bars("All-reduces, beside the other gangs", "% longer than at the ideal place", 10, true, func(c *Class) float64 { return 100 * (c.Slowdown.Mean - 1) }),
 		)
 	}
 	return chart.Write(out, file, chart.Page{Title: r.Trace, Text: text.String()}, charts...)
@@ -32,7 +32,7 @@ func (r *Report) waiting() *chart.Chart {
 	for _, one := range r.Results {
 		// Half a thousand steps are as fine as the picture.
 		const steps = 500
-		waits := one.All.waits
+		waits := one.All.raw.waits
 		l := chart.Line{Name: r.label(one)}
 		for i := range steps + 1 {
 			k := min(i*len(waits)/steps, len(waits)-1)
@@ -48,8 +48,8 @@ func (r *Report) waiting() *chart.Chart {
 }
 
 // bars has a group for each range of sizes, and a bar for each policy.
-func (r *Report) bars(title, y string, gangs bool, of func(*Class) float64) *chart.Chart {
-	c := &chart.Chart{Title: title, X: "GPUs of a job", Y: y}
+func (r *Report) bars(title, y string, least float64, gangs bool, of func(*Class) float64) *chart.Chart {
+	c := &chart.Chart{Title: title, X: "GPUs of a job", Y: y, Least: least, Share: least == 100}
 	for i := range r.Results[0].Sizes {
 		if size := &r.Results[0].Sizes[i]; !gangs || size.Gangs > 0 {
 			c.Groups = append(c.Groups, size.GPUs)

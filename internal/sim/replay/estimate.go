@@ -75,7 +75,8 @@ func (h *history) estimate(gpus int) placement.Estimate {
 	if len(w.last) < enough {
 		return placement.Estimate{}
 	}
-	return placement.Estimate{P50: w.quantile(0.5), P90: w.quantile(0.9)}
+	// Zero would say that nothing is known.
+	return placement.Estimate{P50: max(w.quantile(0.5), 1), P90: max(w.quantile(0.9), 1)}
 }
 
 func (w *window) quantile(q float64) time.Duration {

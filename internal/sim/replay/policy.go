@@ -79,5 +79,8 @@ func ParsePolicies(texts []string, defaultStrategy string) ([]Policy, error) {
 	return policies, nil
 }
 
+// chance tells whether the policy decides anything by chance.
+func (p Policy) chance() bool { return p.blind() || p.Strategy == placement.Random{}.Name() }
+
 // blind tells whether the policy knows nothing of the network.
 func (p Policy) blind() bool { return p.Strategy == leastAllocated || p.Strategy == mostAllocated }

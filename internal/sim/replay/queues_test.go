@@ -146,3 +146,20 @@ func TestMeasures(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 }
+
+// TestNoRunTime takes jobs that end at once for the shortest, not for unknown.
+func TestNoRunTime(t *testing.T) {
+	jobs := text("", "first 0 100 8", "long 1 5000 8", "none 2 0 8")
+	for _, p := range []string{"sjf", "hrrn"} {
+		if got, _ := starts(t, p, world(t, "flat:1x8"), jobs, defaults()); got != "first@0 none@100 long@100" {
+			t.Errorf("%s: %s", p, got)
+		}
+	}
+	h := history{}
+	for range 10 {
+		h.add(4, 0)
+	}
+	if e := h.estimate(4); e.P50 <= 0 || e.P90 <= 0 || e.P90 > time.Second {
+		t.Errorf("jobs that end at once are expected to take %v", e)
+	}
+}

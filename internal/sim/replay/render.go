@@ -22,7 +22,6 @@ func (r *Report) Rows(out *csv.Writer) error {
 	if err := out.Write(header); err != nil {
 		return err
 	}
-	number := func(v float64, digits int) string { return strconv.FormatFloat(v, 'f', digits, 64) }
 	for _, one := range r.Results {
 		for i, c := range append([]Class{one.All}, one.Sizes...) {
 			row := []string{one.Cluster, one.Policy, c.GPUs, strconv.Itoa(c.Jobs)}
@@ -31,8 +30,7 @@ func (r *Report) Rows(out *csv.Writer) error {
 					row = append(row, number(v, 1))
 				}
 			}
-			row = append(row, strconv.Itoa(c.Gangs), strconv.Itoa(c.OneLeaf), strconv.Itoa(c.OneSpine),
-				number(c.SlowdownAlone.Mean, 4), number(c.Slowdown.Mean, 4), number(c.Slowdown.P95, 4), number(c.Iteration, 4))
+			row = append(row, c.gangs()...)
 			whole := []string{"", "", "", "", ""}
 			if i == 0 {
 				whole = []string{number(one.GPUUse, 2), number(one.GPUUseWaiting, 2), number(one.Fragmentation, 2),
@@ -62,10 +60,14 @@ func (r *Report) Tables(w io.Writer) error {
 		header = append(header, "evicted", "moved")
 	}
 	var rows [][]string
-	for _, one := range r.Results {
-		a := &one.All
+	keys := r.keys()
+	for i, one := range r.Results {
+		a, name := &one.All, one.Policy
+		if len(r.Clusters) > 1 {
+			name = keys[i] + "  " + r.label(one)
+		}
 		row := []string{
-			r.label(one), strconv.Itoa(one.Jobs), span(a.Waiting.Mean), span(a.Waiting.P50), span(a.Waiting.P95), span(a.Waiting.P99),
+			name, strconv.Itoa(one.Jobs), span(a.Waiting.Mean), span(a.Waiting.P50), span(a.Waiting.P95), span(a.Waiting.P99),
 			span(a.Waiting.Max), span(a.Completion.Mean), span(a.Completion.P95), fmt.Sprintf("%.1f %%", one.GPUUse),
 			fmt.Sprintf("%.1f %%", one.Fragmentation), share(a.OneLeaf, a.Gangs), times(a),
 		}
@@ -77,8 +79,29 @@ func (r *Report) Tables(w io.Writer) error {
 	if err := table.Write(w, header, rows...); err != nil {
 		return err
 	}
+	r.chance(w)
 	fmt.Fprintln(w, "\nby GPUs of a job:")
 	return r.bySize(w)
+}
+
+// chance says by how much results differ from seed to seed.
+func (r *Report) chance(w io.Writer) {
+	said := false
+	for i, one := range r.Results {
+		s := one.Spread
+		if s == nil {
+			continue
+		}
+		if !said {
+			fmt.Fprintf(w, "\nleft to chance, from run to run of %d:\n", one.Runs)
+			said = true
+		}
+		fmt.Fprintf(w, "  %s: wait p95 %s to %s", r.keys()[i], span(s.WaitingP95.Least), span(s.WaitingP95.Greatest))
+		if one.All.Gangs > 0 && one.All.OneLeaf >= 0 {
+			fmt.Fprintf(w, ", one leaf %.1f to %.1f %%", s.OneLeaf.Least, s.OneLeaf.Greatest)
+		}
+		fmt.Fprintln(w)
+	}
 }
 
 // bySize has a row for each range of sizes and, under each measure, a column for each policy.
@@ -95,10 +118,7 @@ func (r *Report) bySize(w io.Writer) error {
 		{name: "all-reduce", gangs: true, of: times},
 	}
 	for _, m := range measures {
-		header := []string{m.name, "jobs"}
-		for _, one := range r.Results {
-			header = append(header, r.label(one))
-		}
+		header := append([]string{m.name, "jobs"}, r.keys()...)
 		var rows [][]string
 		for i, c := range r.Results[0].Sizes {
 			if m.gangs && c.Gangs == 0 {
@@ -121,6 +141,25 @@ func (r *Report) bySize(w io.Writer) error {
 	return nil
 }
 
+// gangs are the figures of gangs as CSV; empty where there are none, or no leaves or spines.
+func (c *Class) gangs() []string {
+	row := []string{strconv.Itoa(c.Gangs), "", "", "", "", "", ""}
+	if c.Gangs == 0 {
+		return row
+	}
+	for i, n := range []int{c.OneLeaf, c.OneSpine} {
+		if n >= 0 {
+			row[1+i] = strconv.Itoa(n)
+		}
+	}
+	for i, v := range []float64{c.SlowdownAlone.Mean, c.Slowdown.Mean, c.Slowdown.P95, c.Iteration} {
+		row[3+i] = number(v, 4)
+	}
+	return row
+}
+
+func number(v float64, digits int) string { return strconv.FormatFloat(v, 'f', digits, 64) }
+
 // times says how many times as long all-reduces take as at the ideal place.
 func times(c *Class) string {
 	if c.Gangs == 0 {
@@ -130,7 +169,7 @@ func times(c *Class) string {
 }
 
 func share(part, whole int) string {
-	if whole == 0 {
+	if whole == 0 || part < 0 {
 		return "-"
 	}
 	return fmt.Sprintf("%.1f %%", percent(float64(part), float64(whole)))

@@ -21,8 +21,10 @@ type Options struct {
 	Estimates Estimates
 	// Topology is what gangs ask for; the stock strategies ask for nothing.
 	Topology Topology
-	// Seed decides among equals, where a strategy leaves that to chance.
-	Seed uint64
+	// Seed decides among equals, where a strategy leaves that to chance. Compare takes Seeds, one
+	// replay each.
+	Seed  int64
+	Seeds []int64
 	// MaxWait is for how long others may pass a job that waits, for the queues that backfill; 0
 	// means placement.DefaultMaxWait.
 	MaxWait time.Duration
@@ -59,6 +61,7 @@ type Cluster struct {
 // order of ranks.
 type Start struct {
 	Cluster, Policy string
+	Seed            int64
 	Job             *trace.Job
 	At              time.Duration
 	Nodes           []string
@@ -297,7 +300,7 @@ func (r *Replay) newJob(t *trace.Job) *job {
 		Job: *t, size: z, seq: r.seen, first: -1, queued: t.Submit, left: t.Duration, moved: -time.Hour,
 		request: &placement.Request{
 			Name: name, Groups: []placement.Group{r.shapes.group(z)}, Strategy: r.policy.Strategy,
-			Priority: t.Priority, Seed: r.options.Seed<<32 + uint64(r.seen),
+			Priority: t.Priority, Seed: uint64(r.options.Seed)<<32 + uint64(r.seen),
 		},
 		work: &cluster.Workload{Name: name, Priority: t.Priority, Preemptible: r.options.Preempt, Movable: r.options.Moves > 0, Level: -1},
 	}
@@ -305,7 +308,7 @@ func (r *Replay) newJob(t *trace.Job) *job {
 		j.work.Level = r.shapes.leaf
 	}
 	if r.options.Estimates == Oracle {
-		j.said = placement.Estimate{P50: t.Duration, P90: t.Duration}
+		j.said = exactly(t.Duration)
 	}
 	r.seen++
 	return j
@@ -317,9 +320,15 @@ func (r *Replay) estimate(j *job) placement.Estimate {
 		return r.history.estimate(j.GPUs)
 	}
 	if j.left < j.Duration && r.options.Estimates == Oracle {
-		return placement.Estimate{P50: j.left, P90: j.left}
+		return exactly(j.left)
 	}
 	return j.said
+}
+
+// exactly is the estimate of a known run time. Zero would say that it is not known.
+func exactly(run time.Duration) placement.Estimate {
+	run = max(run, time.Nanosecond)
+	return placement.Estimate{P50: run, P90: run}
 }
 
 // place starts a job if it fits now. It does not take it from waits.
@@ -355,7 +364,7 @@ func (r *Replay) start(j *job, d *placement.Decision) error {
 	r.m.started(r, j)
 	r.talks.begin(j, r.now)
 	if r.options.Started != nil {
-		r.options.Started(Start{Cluster: r.cluster, Policy: r.policy.Name, Job: &j.Job, At: r.now, Nodes: names})
+		r.options.Started(Start{Cluster: r.cluster, Policy: r.policy.Name, Seed: r.options.Seed, Job: &j.Job, At: r.now, Nodes: names})
 	}
 	return nil
 }
@@ -364,7 +373,7 @@ func (r *Replay) start(j *job, d *placement.Decision) error {
 // placed by itself and many nodes are as good. The engine's own order follows the topology.
 func (r *Replay) shuffle(j *job, names []string) []string {
 	names = slices.Clone(names)
-	source := rand.New(rand.NewPCG(r.options.Seed, uint64(j.seq)))
+	source := rand.New(rand.NewPCG(uint64(r.options.Seed), uint64(j.seq)))
 	source.Shuffle(len(names), func(a, b int) {
 		names[a], names[b] = names[b], names[a]
 		j.nodes[a], j.nodes[b] = j.nodes[b], j.nodes[a]

@@ -12,7 +12,10 @@ import (
 type Result struct {
 	Cluster string `json:"cluster"`
 	Policy  string `json:"policy"`
-	// Jobs is how many ran to their end; Events counts arrivals and ends.
+	// Runs is how many replays it is of: one for each seed, where the policy leaves anything to
+	// chance. All that follows is of all of them together, or their mean.
+	Runs int `json:"runs"`
+	// Jobs is how many ran to their end in each run; Events counts arrivals and ends.
 	Jobs   int `json:"jobs"`
 	Events int `json:"events"`
 	// Hours is from the first arrival to the last end.
@@ -29,6 +32,21 @@ type Result struct {
 	Moves         int     `json:"moves"`
 	All           Class   `json:"all"`
 	Sizes         []Class `json:"sizes"`
+	// Spread is of several runs the least and the greatest that any of them had.
+	Spread *Spread `json:"spread,omitempty"`
+}
+
+// Spread is how much differs from run to run.
+type Spread struct {
+	// WaitingP95 is in seconds, OneLeaf in percent of the gangs.
+	WaitingP95 Range `json:"waitingP95"`
+	OneLeaf    Range `json:"oneLeaf"`
+}
+
+// Range is from the least to the greatest.
+type Range struct {
+	Least    float64 `json:"least"`
+	Greatest float64 `json:"greatest"`
 }
 
 // Class is the jobs of one range of sizes. Times are in seconds.
@@ -39,17 +57,18 @@ type Class struct {
 	Waiting    Distribution `json:"waiting"`
 	Completion Distribution `json:"completion"`
 	// Gangs is how often one of several pods started; OneLeaf and OneSpine how many of those were
-	// in one leaf, and in one spine.
+	// in one leaf, and in one spine: -1 where the cluster has none. Over all runs.
 	Gangs    int `json:"gangs"`
 	OneLeaf  int `json:"oneLeaf"`
 	OneSpine int `json:"oneSpine"`
 	// SlowdownAlone and Slowdown are of the gangs how many times as long their all-reduces took as
 	// at the ideal place, by the model of core/collective: with the network for itself, and beside
 	// the gangs that ran at the same time. Iteration is the mean of what that makes of iterations.
-	SlowdownAlone Distribution `json:"slowdownAlone"`
-	Slowdown      Distribution `json:"slowdown"`
-	Iteration     float64      `json:"iteration"`
-	waits         []float32
+	// Nothing of it is said where there are no gangs.
+	SlowdownAlone Distribution `json:"slowdownAlone,omitzero"`
+	Slowdown      Distribution `json:"slowdown,omitzero"`
+	Iteration     float64      `json:"iteration,omitzero"`
+	raw           *class
 }
 
 // Distribution is of a time, by the nearest-rank method.
@@ -65,11 +84,20 @@ func (m *measures) result(r *Replay) *Result {
 	hours := (r.now - m.begin).Hours()
 	capacity := float64(m.total) * hours
 	out := &Result{
-		Cluster: r.cluster, Policy: r.policy.Name, Jobs: len(m.all.waits), Events: r.events, Hours: hours,
+		Cluster: r.cluster, Policy: r.policy.Name, Runs: 1, Jobs: len(m.all.waits), Events: r.events, Hours: hours,
 		GPUUse: percent(m.used, capacity), GPUUseWaiting: percent(m.usedWaiting, float64(m.total)*m.waited),
 		WaitingTime: percent(m.waited, hours), Fragmentation: percent(m.strandedHours, capacity),
-		Preemptions: m.preempted, Moves: m.moved, All: m.all.result(r.options.Share),
+		Preemptions: m.preempted, Moves: m.moved,
 	}
+	for _, c := range append(slices.Collect(maps.Values(m.sizes)), m.all) {
+		if r.shapes.leaf < 0 {
+			c.oneLeaf = -1
+		}
+		if r.shapes.spine < 0 {
+			c.oneSpine = -1
+		}
+	}
+	out.All = m.all.result(r.options.Share)
 	for _, most := range slices.Sorted(maps.Keys(m.sizes)) {
 		out.Sizes = append(out.Sizes, m.sizes[most].result(r.options.Share))
 	}
@@ -84,11 +112,14 @@ func percent(part, whole float64) float64 {
 }
 
 func (c *class) result(share float64) Class {
-	slowdown := distribution(c.loaded)
+	slowdown, iteration := distribution(c.loaded), 0.0
+	if c.gangs > 0 {
+		iteration = collective.IterationSlowdown(share, slowdown.Mean)
+	}
 	return Class{
 		GPUs: c.name(), Jobs: len(c.waits), Waiting: distribution(c.waits), Completion: distribution(c.completions),
-		Gangs: c.gangs, OneLeaf: c.oneLeaf, OneSpine: c.oneSpine, waits: c.waits,
-		SlowdownAlone: distribution(c.alone), Slowdown: slowdown, Iteration: collective.IterationSlowdown(share, slowdown.Mean),
+		Gangs: c.gangs, OneLeaf: c.oneLeaf, OneSpine: c.oneSpine, raw: c,
+		SlowdownAlone: distribution(c.alone), Slowdown: slowdown, Iteration: iteration,
 	}
 }
 

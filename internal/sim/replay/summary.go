@@ -86,7 +86,7 @@ func verdict(w io.Writer, reports []*Report) error {
 			if ours.Waiting.P95 > one.All.Waiting.P95 {
 				sooner = 0
 			}
-			if ours.OneLeaf*one.All.Gangs <= one.All.OneLeaf*ours.Gangs {
+			if ours.OneLeaf < 0 || ours.OneLeaf*one.All.Gangs <= one.All.OneLeaf*ours.Gangs {
 				nearer = 0
 			}
 		}
