@@ -124,7 +124,7 @@ func TestBadSimJobs(t *testing.T) {
 		"no report given":                {},
 		"cannot be read":                 {"nowhere.json"},
 		"is no report":                   {wide},
-		"is no report; expected what wa": {file(t, "x.json", "{}")},
+		"expected what warp sim jobs -o": {file(t, "x.json", "{}")},
 	} {
 		if code, _, errs := warp("", append([]string{"sim", "report"}, args...)...); code != BadInput || !strings.Contains(errs, want) {
 			t.Errorf("report %v: exit code %d: %s\nwant %s", args, code, errs, want)

@@ -76,7 +76,7 @@ func load(source string, open func(file string) (io.ReadCloser, error)) (*Cluste
 	}
 	in, err := open(file)
 	if err != nil {
-		return nil, fmt.Errorf("opening the cluster: %w", err)
+		return nil, fmt.Errorf("opening the cluster: %w; expected a shape such as fattree:128x8, a list of nodes that ends in .csv, or a file with the output of ibnetdiscover", err)
 	}
 	defer in.Close()
 	if !list {

@@ -103,7 +103,7 @@ func (e *Experiment) Play(ctx context.Context) (*Results, error) {
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	at := 0
 	for _, w := range e.workloads {
-		r.Workloads = append(r.Workloads, WorkloadSize{Name: w.Name, Pods: len(w.pods), Kinds: len(w.kinds)})
+		r.Workloads = append(r.Workloads, WorkloadSize{Name: w.Name, Pods: len(w.pods), Kinds: len(w.kinds), Hopeless: hopeless(w, e.cluster)})
 		t := newTypical(w)
 		for _, p := range e.policies {
 			for _, seed := range e.options.Seeds {

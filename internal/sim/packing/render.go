@@ -43,6 +43,9 @@ func (r *Results) Text() string {
 	fmt.Fprintf(&b, "%d nodes with %d GPUs, filled until the pods have asked for %d %% of them; %s.\n", r.Nodes, r.GPUs, r.End, seeds)
 	for _, w := range r.Workloads {
 		fmt.Fprintf(&b, "\n%s: %d pods of %d kinds\n", w.Name, w.Pods, w.Kinds)
+		if w.Hopeless > 0 {
+			fmt.Fprintf(&b, "%d of them fit no node, even an empty one: they ask for GPUs all the same\n", w.Hopeless)
+		}
 		t := [][]string{{"POLICY", fmt.Sprintf("UNALLOCATED AT %d %%", r.Judged), fmt.Sprintf("AT %d %%", r.End), fmt.Sprintf("FRAGMENTED AT %d %%", r.Judged), "PODS REFUSED"}}
 		for _, s := range r.of(w.Name) {
 			t = append(t, []string{s.Policy, r.show(s.Unallocated, 2), r.show(s.UnallocatedAtEnd, 2), r.show(s.Fragmentation, 2), r.show(s.Refused, 0)})

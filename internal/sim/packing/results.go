@@ -23,6 +23,8 @@ type WorkloadSize struct {
 	Name  string `json:"name"`
 	Pods  int    `json:"pods"`
 	Kinds int    `json:"kinds"`
+	// Hopeless is how many pods fit no node, even if nothing else runs.
+	Hopeless int `json:"hopeless,omitempty"`
 }
 
 // Summary is what the seeds of a workload and a policy have in common.

@@ -137,3 +137,28 @@ func (n *node) tightest(milli int) int {
 	}
 	return best
 }
+
+// hopeless counts the pods of the list that fit no node of the cluster even if it is empty.
+func hopeless(w *Workload, c *Cluster) (pods int) {
+	all := &order{nodes: make([]int, len(c.nodes))}
+	for i := range all.nodes {
+		all.nodes[i] = i
+	}
+	empty := newWorld(c, all)
+	never := make([]bool, len(w.kinds))
+	for id := range w.kinds {
+		never[id] = true
+		for i := range empty.nodes {
+			if empty.nodes[i].fits(&w.kinds[id]) {
+				never[id] = false
+				break
+			}
+		}
+	}
+	for _, id := range w.pods {
+		if never[id] {
+			pods++
+		}
+	}
+	return pods
+}

@@ -218,3 +218,18 @@ func TestTheJudgeFindsWhatIsOversold(t *testing.T) {
 		}
 	}
 }
+
+// TestHopeless counts the pods that no empty node takes.
+func TestHopeless(t *testing.T) {
+	c := newTestCluster(t, trace.Node{Name: "a", CPUMilli: 8000, MemoryMiB: 100, GPUs: 2, Model: "A"}, trace.Node{Name: "b", CPUMilli: 4000, MemoryMiB: 100, GPUs: 4, Model: "B"})
+	w := newTestWorkload(t, c,
+		trace.Pod{Name: "fits", CPUMilli: 8000, GPUs: 2, Milli: 1000},
+		trace.Pod{Name: "too many GPUs", GPUs: 5, Milli: 1000},
+		trace.Pod{Name: "too many GPUs, too", GPUs: 5, Milli: 1000},
+		trace.Pod{Name: "too much CPU beside them", CPUMilli: 8000, GPUs: 4, Milli: 1000},
+		trace.Pod{Name: "too much memory", MemoryMiB: 101},
+	)
+	if got := hopeless(w, c); got != 4 {
+		t.Errorf("%d pods; want 4", got)
+	}
+}

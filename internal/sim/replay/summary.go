@@ -19,11 +19,7 @@ func ReadReport(name string, in io.Reader) (*Report, error) {
 	var r Report
 	err := d.Decode(&r)
 	if err != nil || len(r.Results) == 0 || len(r.Clusters) == 0 {
-		text := "is no report; expected what warp sim jobs -o json printed"
-		if err != nil {
-			text = fmt.Sprintf("is no report: %v; expected what warp sim jobs -o json printed", err)
-		}
-		return nil, problem.Problems{{File: name, Text: text}}
+		return nil, problem.Problems{{File: name, Text: "is no report of this version; expected what warp sim jobs -o json printed"}}
 	}
 	return &r, r.check(name)
 }
@@ -106,6 +102,9 @@ func verdict(w io.Writer, reports []*Report) error {
 func Locality(w io.Writer, reports ...*Report) error {
 	for _, r := range reports {
 		ours := r.Results[0]
+		if len(r.Results) == 1 {
+			return fmt.Errorf("%s has results of %s only: expected another policy to compare it with", r.Trace, ours.Policy)
+		}
 		fmt.Fprintf(w, "%s on %s: longer than by %s\n", path.Base(r.Trace), r.Clusters[0].Name, ours.Policy)
 		header := []string{"GPUs", "gangs", ours.Policy}
 		for _, one := range r.Results[1:] {
