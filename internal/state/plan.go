@@ -3,6 +3,7 @@ package state
 import (
 	"maps"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -115,8 +116,11 @@ func (s *State) Promised(uid types.UID, attempt, rank int32) (node string, ok bo
 	if !held || h.attempt != attempt {
 		return "", false
 	}
-	node, ok = h.members[rank]
-	return node, ok
+	promised, ok := h.members[rank]
+	if !ok {
+		return "", false
+	}
+	return promised.node, true
 }
 
 // Release gives back what plans of the workload still hold. Pods keep what they hold.
@@ -144,15 +148,19 @@ func (s *State) hold(w *gpuv1alpha1.GPUWorkload, attempt int32, pod cluster.Vect
 		h = &hold{
 			attempt: attempt,
 			pod:     pod,
-			members: make(map[int32]string, len(nodeOf)),
+			members: make(map[int32]*held, len(nodeOf)),
 			planned: make(map[int32]string, len(nodeOf)),
 		}
 		s.holds[w.UID] = h
 	}
 	h.job = types.NamespacedName{Namespace: w.Namespace, Name: JobName(w, attempt)}
+	work := s.workFor(keyOf(w))
+	prefix := h.job.Namespace + "/" + h.job.Name + "-"
 	for rank, node := range nodeOf {
-		h.members[rank], h.planned[rank] = node, node
-		s.take(node, h.pod)
+		s.give(h.members[rank])
+		promised := &held{node: node, use: h.pod, name: prefix + strconv.Itoa(int(rank)), work: work}
+		h.members[rank], h.planned[rank] = promised, node
+		s.take(promised)
 	}
 }
 
@@ -167,8 +175,8 @@ func (s *State) release(uid types.UID, ranks []int32) {
 		delete(s.holds, uid)
 	}
 	for _, rank := range ranks {
-		if node, held := h.members[rank]; held {
-			s.give(node, h.pod)
+		if promised, ok := h.members[rank]; ok {
+			s.give(promised)
 			delete(h.members, rank)
 		}
 	}
@@ -180,8 +188,8 @@ func (s *State) settle(m member) {
 	if !ok || h.attempt != m.attempt || h.job != m.job {
 		return
 	}
-	if node, held := h.members[m.rank]; held {
-		s.give(node, h.pod)
+	if promised, ok := h.members[m.rank]; ok {
+		s.give(promised)
 		delete(h.members, m.rank)
 	}
 }
