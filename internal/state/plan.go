@@ -55,17 +55,11 @@ func (a *Ask) narrow(g *placement.Group) {
 func (s *State) Plan(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask Ask) (placement.Decision, map[int32]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, err := s.strategies.Get(w.Spec.SchedulingStrategy); w.Spec.SchedulingStrategy != "" && err != nil {
-		return placement.Decision{}, nil, &InvalidError{Field: "spec.schedulingStrategy", Problem: err.Error()}
-	}
-	if err := CheckAmounts(&pod.Spec); err != nil {
-		return placement.Decision{}, nil, &InvalidError{Field: "spec.template.spec", Problem: err.Error()}
-	}
-	use := podUse(pod, s.resources)
-	r, err := request(w, pod, s.levels, s.resources)
+	r, err := s.question(w, pod)
 	if err != nil {
 		return placement.Decision{}, nil, err
 	}
+	use := podUse(pod, s.resources)
 	r.Avoid = ask.Avoid
 	ask.narrow(&r.Groups[0])
 	s.release(w.UID, ask.Ranks)
