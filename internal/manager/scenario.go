@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/internal/controller"
@@ -36,7 +35,7 @@ func addScenarios(mgr ctrl.Manager, s *state.State, defaultImage string, synced 
 	handler := &scenarios{state: s, defaultImage: defaultImage, synced: synced,
 		get: func(ctx context.Context, key types.NamespacedName) (*gpuv1alpha1.GPUWorkload, error) {
 			var w gpuv1alpha1.GPUWorkload
-			return &w, mgr.GetClient().Get(ctx, client.ObjectKey(key), &w)
+			return &w, mgr.GetClient().Get(ctx, key, &w)
 		},
 	}
 	if err := mgr.AddMetricsServerExtraHandler(scenarioPath, handler); err != nil {

@@ -233,8 +233,9 @@ func TestScenarioPropertyFindsMistakes(t *testing.T) {
 		"cordons are lost":  without("unschedulable:"),
 		"the level is lost": without("topology:"),
 		"what runs is lost": func(text string) string {
-			if before, rest, ok := strings.Cut(text, "running:\n"); ok {
-				return before + rest[strings.Index(rest, "request:\n"):]
+			before, rest, _ := strings.Cut(text, "running:\n")
+			if _, request, ok := strings.Cut(rest, "\nrequest:\n"); ok {
+				return before + "request:\n" + request
 			}
 			return text
 		},
