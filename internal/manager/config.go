@@ -34,6 +34,9 @@ type Config struct {
 	// MetricsAddress and HealthAddress are where metrics and probes are served, "0" for nowhere.
 	MetricsAddress string `json:"metricsAddress,omitempty"`
 	HealthAddress  string `json:"healthAddress,omitempty"`
+	// DebugScenario serves /debug/scenario beside the metrics. It names all workloads of the
+	// cluster to whoever can reach it.
+	DebugScenario bool `json:"debugScenario,omitempty"`
 	// LeaderElection settles which of several replicas acts.
 	LeaderElection LeaderElection `json:"leaderElection,omitempty"`
 	// StartupTimeout is how long the manager waits at its start for the API server and the CRD.

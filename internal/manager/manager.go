@@ -70,6 +70,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	world := state.New(m.config.levels(), strategies)
 	loop := newLoop(clock.RealClock{}, m.config.StallAfter.Duration)
 	synced, err := controller.Setup(ctx, mgr, controller.Parts{
 		Config: controller.Config{
@@ -79,7 +80,7 @@ func (m *Manager) Run(ctx context.Context) error {
 			AvoidFor:     m.config.AvoidNodeFor.Duration,
 			Workers:      m.config.Workers,
 		},
-		State:   state.New(m.config.levels(), strategies),
+		State:   world,
 		Metrics: m.metrics,
 		Clock:   clock.RealClock{},
 		Beat:    loop.beat,
@@ -89,6 +90,11 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	if err := addChecks(mgr, loop, synced); err != nil {
 		return err
+	}
+	if m.config.DebugScenario {
+		if err := addScenarios(mgr, world, m.config.DefaultImage, synced); err != nil {
+			return err
+		}
 	}
 	log.Info("starting", "class", m.config.ClassName, "strategies", strategies.Names(), "leaderElection", m.config.LeaderElection.Enabled)
 	if err := mgr.Start(ctx); err != nil {

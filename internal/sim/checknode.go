@@ -37,7 +37,7 @@ func (c *checker) allNodes() {
 
 // gpuCount returns how many GPUs the node has; 0 where nothing is known of its inside.
 func (n *Node) gpuCount() int {
-	if n.GPUs == nil {
+	if n.GPUs == nil || n.GPUs.Opaque {
 		return 0
 	}
 	for _, told := range []int{len(n.GPUs.Links), len(n.GPUs.PCIe), len(n.GPUs.NUMA), len(n.GPUs.Milli)} {
@@ -65,7 +65,10 @@ func (c *checker) inside(p path, o *occupied) {
 	}
 	o.free = slices.Repeat([]int{1000}, count)
 	c.lengths(p, g, count)
-	if have := o.Allocatable[gpuResource]; have > int64(count) && g.Replicas < 2 {
+	if g.Opaque && (len(g.Links)+len(g.PCIe)+len(g.NUMA)+len(g.Milli)+len(g.Used)+len(g.Broken)+len(g.MIG) > 0) {
+		c.bad(p.with("opaque"), "is true, but something is said of single GPUs; expected one of the two")
+	}
+	if have := o.Allocatable[gpuResource]; have > int64(count) && g.Replicas < 2 && !g.Opaque {
 		c.bad(p, "describes %s, but %d are allocatable; expected as many or more", counted(count, "GPU"), have)
 	}
 	c.atLeast(p.with("memoryMiB"), g.MemoryMiB, 0)

@@ -63,6 +63,8 @@ type GPUs struct {
 	Milli        []int                 `yaml:"milli"`
 	Replicas     int                   `yaml:"replicas"`
 	Sharing      string                `yaml:"sharing"`
+	// Opaque says that nobody looked inside: number and kind of the GPUs are all that is known.
+	Opaque bool `yaml:"opaque"`
 }
 
 // MIGInstance is a MIG instance that exists, in use unless it says otherwise.

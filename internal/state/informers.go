@@ -8,6 +8,8 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 )
 
 // Feed connects the state to the informers of a cache and returns a function that tells
@@ -27,8 +29,14 @@ func (s *State) Feed(ctx context.Context, c cache.Cache, freed, better func()) (
 		return nil, fmt.Errorf("watching nodes: %w", err)
 	}
 	pods, err := feed(ctx, c, &corev1.Pod{}, toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { s.onPod(obj, freed) },
-		UpdateFunc: func(_, obj any) { s.onPod(obj, freed) },
+		AddFunc: func(obj any) { s.onPod(obj, freed) },
+		UpdateFunc: func(old, obj any) {
+			// A watch that was interrupted tells of a pod that replaced another as of one change.
+			if was, ok := old.(*corev1.Pod); ok && replaced(was, obj) && s.DropPod(was.UID) {
+				freed()
+			}
+			s.onPod(obj, freed)
+		},
 		DeleteFunc: func(obj any) {
 			if p, ok := last(obj).(*corev1.Pod); ok && s.DropPod(p.UID) {
 				freed()
@@ -38,7 +46,36 @@ func (s *State) Feed(ctx context.Context, c cache.Cache, freed, better func()) (
 	if err != nil {
 		return nil, fmt.Errorf("watching pods: %w", err)
 	}
-	return func() bool { return nodes.HasSynced() && pods.HasSynced() }, nil
+	workloads, err := feed(ctx, c, &gpuv1alpha1.GPUWorkload{}, toolscache.ResourceEventHandlerFuncs{
+		AddFunc: s.onWorkload,
+		UpdateFunc: func(old, obj any) {
+			if was, ok := old.(*gpuv1alpha1.GPUWorkload); ok && replaced(was, obj) {
+				s.DropWorkload(was)
+			}
+			s.onWorkload(obj)
+		},
+		DeleteFunc: func(obj any) {
+			if w, ok := last(obj).(*gpuv1alpha1.GPUWorkload); ok {
+				s.DropWorkload(w)
+			}
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watching workloads: %w", err)
+	}
+	return func() bool { return nodes.HasSynced() && pods.HasSynced() && workloads.HasSynced() }, nil
+}
+
+// replaced tells whether the new object is another one of the same name.
+func replaced(old client.Object, obj any) bool {
+	now, ok := obj.(client.Object)
+	return ok && now.GetUID() != old.GetUID()
+}
+
+func (s *State) onWorkload(obj any) {
+	if w, ok := obj.(*gpuv1alpha1.GPUWorkload); ok {
+		s.SetWorkload(w)
+	}
 }
 
 func feed(ctx context.Context, c cache.Cache, obj client.Object, h toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {

@@ -3,6 +3,7 @@ package state
 import (
 	"maps"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -54,17 +55,11 @@ func (a *Ask) narrow(g *placement.Group) {
 func (s *State) Plan(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask Ask) (placement.Decision, map[int32]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, err := s.strategies.Get(w.Spec.SchedulingStrategy); w.Spec.SchedulingStrategy != "" && err != nil {
-		return placement.Decision{}, nil, &InvalidError{Field: "spec.schedulingStrategy", Problem: err.Error()}
-	}
-	if err := CheckAmounts(&pod.Spec); err != nil {
-		return placement.Decision{}, nil, &InvalidError{Field: "spec.template.spec", Problem: err.Error()}
-	}
-	use := podUse(pod, s.resources)
-	r, err := request(w, pod, s.levels, s.resources)
+	r, err := s.question(w, pod)
 	if err != nil {
 		return placement.Decision{}, nil, err
 	}
+	use := podUse(pod, s.resources)
 	r.Avoid = ask.Avoid
 	ask.narrow(&r.Groups[0])
 	s.release(w.UID, ask.Ranks)
@@ -115,8 +110,11 @@ func (s *State) Promised(uid types.UID, attempt, rank int32) (node string, ok bo
 	if !held || h.attempt != attempt {
 		return "", false
 	}
-	node, ok = h.members[rank]
-	return node, ok
+	promised, ok := h.members[rank]
+	if !ok {
+		return "", false
+	}
+	return promised.node, true
 }
 
 // Release gives back what plans of the workload still hold. Pods keep what they hold.
@@ -144,15 +142,19 @@ func (s *State) hold(w *gpuv1alpha1.GPUWorkload, attempt int32, pod cluster.Vect
 		h = &hold{
 			attempt: attempt,
 			pod:     pod,
-			members: make(map[int32]string, len(nodeOf)),
+			members: make(map[int32]*held, len(nodeOf)),
 			planned: make(map[int32]string, len(nodeOf)),
 		}
 		s.holds[w.UID] = h
 	}
 	h.job = types.NamespacedName{Namespace: w.Namespace, Name: JobName(w, attempt)}
+	work := s.workFor(keyOf(w))
+	prefix := h.job.Namespace + "/" + h.job.Name + "-"
 	for rank, node := range nodeOf {
-		h.members[rank], h.planned[rank] = node, node
-		s.take(node, h.pod)
+		s.give(h.members[rank])
+		promised := &held{node: node, use: h.pod, name: prefix + strconv.Itoa(int(rank)), work: work}
+		h.members[rank], h.planned[rank] = promised, node
+		s.take(promised)
 	}
 }
 
@@ -167,8 +169,8 @@ func (s *State) release(uid types.UID, ranks []int32) {
 		delete(s.holds, uid)
 	}
 	for _, rank := range ranks {
-		if node, held := h.members[rank]; held {
-			s.give(node, h.pod)
+		if promised, ok := h.members[rank]; ok {
+			s.give(promised)
 			delete(h.members, rank)
 		}
 	}
@@ -180,8 +182,8 @@ func (s *State) settle(m member) {
 	if !ok || h.attempt != m.attempt || h.job != m.job {
 		return
 	}
-	if node, held := h.members[m.rank]; held {
-		s.give(node, h.pod)
+	if promised, ok := h.members[m.rank]; ok {
+		s.give(promised)
 		delete(h.members, m.rank)
 	}
 }

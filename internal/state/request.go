@@ -46,6 +46,7 @@ func request(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, levels []cluster.Level
 	r := placement.Request{
 		Name:     w.Namespace + "/" + w.Name,
 		Strategy: w.Spec.SchedulingStrategy,
+		Priority: Priority(w),
 		Seed:     seed(w.UID, w.Status.Attempt),
 	}
 	if r.Strategy == "" {
@@ -65,37 +66,48 @@ func shape(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, resources *cluster.Resou
 		GPUResourceName: name,
 		Selector:        translateSelector(pod),
 		Likes:           translateLikes(pod),
+		Tolerations:     translateTolerations(pod),
+		GPU:             gpuOf(w),
 	}
 	s.Resources = podUse(pod, resources)
 	s.GPUs = int64(max(w.Spec.GPUCount, 1))
-	for _, c := range pod.Spec.Containers {
-		for n := range c.Resources.Requests {
-			if resources.Index(string(n)) < 0 && (s.Missing == "" || string(n) == name) {
-				s.Missing = string(n)
-			}
-		}
-	}
-	for _, t := range pod.Spec.Tolerations {
-		s.Tolerations = append(s.Tolerations, cluster.Toleration{
-			Key:    t.Key,
-			Value:  t.Value,
-			Effect: cluster.Effect(t.Effect),
-			Exists: t.Operator == corev1.TolerationOpExists,
-		})
-	}
+	s.Missing = missing(pod, name, resources)
 	if g := w.Spec.GPU; g != nil {
 		s.Prefer = preference(g.TopologyPreference)
-		s.GPU.Product = g.Product
-		s.GPU.Architecture = strings.ToLower(g.Architecture)
-		if g.MinMemory != nil {
-			// Labels tell whole MiB: asking for a fraction of one rounds up.
-			s.GPU.MemoryMiB = (g.MinMemory.Value() + 1<<20 - 1) >> 20
-		}
 		if g.Milli != nil {
 			s.Milli = int(*g.Milli)
 		}
 	}
 	return s
+}
+
+// missing returns a resource that the pod asks for and no node has: the GPU's if it is one, or
+// else the first by name.
+func missing(pod *corev1.Pod, gpu string, resources *cluster.Resources) string {
+	found := ""
+	for _, c := range pod.Spec.Containers {
+		for n := range c.Resources.Requests {
+			name := string(n)
+			if resources.Index(name) < 0 && found != gpu && (found == "" || name == gpu || name < found) {
+				found = name
+			}
+		}
+	}
+	return found
+}
+
+// gpuOf translates which kinds of GPU will do.
+func gpuOf(w *gpuv1alpha1.GPUWorkload) cluster.GPUFacts {
+	g := w.Spec.GPU
+	if g == nil {
+		return cluster.GPUFacts{}
+	}
+	facts := cluster.GPUFacts{Product: g.Product, Architecture: strings.ToLower(g.Architecture)}
+	if g.MinMemory != nil {
+		// Labels tell whole MiB: asking for a fraction of one rounds up.
+		facts.MemoryMiB = (g.MinMemory.Value() + 1<<20 - 1) >> 20
+	}
+	return facts
 }
 
 func translateTopology(group *placement.Group, t *gpuv1alpha1.TopologyRequirements, levels []cluster.Level) error {
@@ -139,6 +151,19 @@ func findLevel(levels []cluster.Level, field, name string) (int, error) {
 		Field:   field,
 		Problem: fmt.Sprintf("there is no topology level %q; this installation knows %s", name, strings.Join(names, ", ")),
 	}
+}
+
+func translateTolerations(pod *corev1.Pod) []cluster.Toleration {
+	var all []cluster.Toleration
+	for _, t := range pod.Spec.Tolerations {
+		all = append(all, cluster.Toleration{
+			Key:    t.Key,
+			Value:  t.Value,
+			Effect: cluster.Effect(t.Effect),
+			Exists: t.Operator == corev1.TolerationOpExists,
+		})
+	}
+	return all
 }
 
 // translateSelector reads nodeSelector and required node affinity.

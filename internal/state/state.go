@@ -22,6 +22,7 @@ type State struct {
 	nodes     map[string]*entry
 	pods      map[types.UID]podEntry
 	holds     map[types.UID]*hold
+	works     map[workKey]*work
 
 	generation uint64
 	snapshot   *cluster.Snapshot
@@ -38,14 +39,15 @@ type State struct {
 type entry struct {
 	node *cluster.Machine
 	used cluster.Vector
+	// held is what is listed of what is held there, by name.
+	held []*held
 }
 
-// podEntry is what a pod holds, and where. Pods of gangs are kept after they have ended, too,
+// podEntry is a pod with what it holds, nil if that is nothing. Pods of gangs are kept after they have ended, too,
 // so that it is known which ranks need no promise any more.
 type podEntry struct {
 	pod    *corev1.Pod
-	node   string
-	use    cluster.Vector
+	held   *held
 	member member
 	// settled says that the pod was bound, or has ended.
 	settled bool
@@ -57,7 +59,7 @@ type hold struct {
 	// job is the Job whose pods the promise is to: labels alone can be anybody's.
 	job     types.NamespacedName
 	pod     cluster.Vector
-	members map[int32]string
+	members map[int32]*held
 	// planned is the whole plan, with the members that need no promise any more.
 	planned map[int32]string
 }
@@ -71,6 +73,7 @@ func New(levels []cluster.Level, strategies *placement.Registry) *State {
 		nodes:      make(map[string]*entry),
 		pods:       make(map[types.UID]podEntry),
 		holds:      make(map[types.UID]*hold),
+		works:      make(map[workKey]*work),
 		changed:    make(map[string]struct{}),
 		reordered:  true,
 		models:     make(map[cluster.GPUFacts]*gpu.Geometry),
@@ -125,35 +128,32 @@ func (s *State) SetPod(pod *corev1.Pod) (freed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.pods[pod.UID]
-	next := podEntry{pod: pod, node: holdsNode(pod), settled: old.settled}
+	next := podEntry{pod: pod, held: s.heldBy(pod, holdsNode(pod)), settled: old.settled}
 	m, isMember := memberOf(pod)
 	if isMember {
 		next.member = m
-		next.settled = old.settled || next.node != "" || Finished(pod)
-	}
-	if next.node != "" {
-		next.use = podUse(pod, s.resources)
+		next.settled = old.settled || next.held != nil || Finished(pod)
 	}
 	// Only the first such news of a pod ends a hold: the next hold of the same rank is for
 	// the pod that replaces this one.
 	if next.settled && !old.settled {
 		s.settle(m)
 	}
-	if next.node == "" && !isMember {
+	if old.held.same(next.held) {
+		next.held = old.held
+	}
+	if next.held == nil && !isMember {
 		delete(s.pods, pod.UID)
 	} else {
 		s.pods[pod.UID] = next
 	}
-	if old.node == next.node && equalVectors(old.use, next.use) {
+	if next.held == old.held {
 		return false
 	}
-	if old.node != "" {
-		s.give(old.node, old.use)
-	}
-	if next.node != "" {
-		s.take(next.node, next.use)
-	}
-	return old.node != ""
+	freed = old.held != nil && !old.held.sameRoom(next.held)
+	s.take(next.held)
+	s.give(old.held)
+	return freed
 }
 
 // DropPod forgets a pod that is gone. It reports whether room was freed by it.
@@ -162,11 +162,8 @@ func (s *State) DropPod(uid types.UID) (freed bool) {
 	defer s.mu.Unlock()
 	old := s.pods[uid]
 	delete(s.pods, uid)
-	if old.node == "" {
-		return false
-	}
-	s.give(old.node, old.use)
-	return true
+	s.give(old.held)
+	return old.held != nil
 }
 
 // learn takes in new resource names, and counts anew what pods take that were seen before a
@@ -177,13 +174,13 @@ func (s *State) learn(resources *cluster.Resources) {
 	}
 	s.resources = resources
 	for uid, e := range s.pods {
-		if e.node == "" {
+		if e.held == nil {
 			continue
 		}
-		use := podUse(e.pod, resources)
-		s.give(e.node, e.use)
-		s.take(e.node, use)
-		e.use = use
+		next := s.heldBy(e.pod, e.held.node)
+		s.take(next)
+		s.give(e.held)
+		e.held = next
 		s.pods[uid] = e
 	}
 }
@@ -221,7 +218,7 @@ func (s *State) frozen(name string) *cluster.Node {
 	if e == nil || e.node == nil {
 		return nil
 	}
-	return &cluster.Node{Machine: e.node, Used: e.used.Clone()}
+	return &cluster.Node{Machine: e.node, Used: e.used.Clone(), Pods: e.pods()}
 }
 
 // geometry returns how GPUs of the kind can be cut, one value for all nodes that have it.
@@ -243,19 +240,6 @@ func (s *State) entry(name string) *entry {
 		s.nodes[name] = e
 	}
 	return e
-}
-
-func (s *State) take(node string, use cluster.Vector) {
-	e := s.entry(node)
-	e.used = e.used.Add(use)
-	s.touch(node)
-}
-
-func (s *State) give(node string, use cluster.Vector) {
-	e := s.entry(node)
-	e.used = e.used.Sub(use)
-	s.touch(node)
-	s.tidy(node)
 }
 
 func (s *State) touch(name string) { s.changed[name] = struct{}{} }

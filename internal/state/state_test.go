@@ -95,7 +95,9 @@ func phase(ph corev1.PodPhase) func(*corev1.Pod) {
 
 func memberPod(w *gpuv1alpha1.GPUWorkload, attempt, rank int32) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
-		p.Labels = map[string]string{gpuv1alpha1.WorkloadUIDLabel: string(w.UID), gpuv1alpha1.AttemptLabel: strconv.Itoa(int(attempt))}
+		p.Labels = map[string]string{
+			gpuv1alpha1.WorkloadLabel: w.Name, gpuv1alpha1.WorkloadUIDLabel: string(w.UID), gpuv1alpha1.AttemptLabel: strconv.Itoa(int(attempt)),
+		}
 		p.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: strconv.Itoa(int(rank))}
 		p.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: JobName(w, attempt), Controller: ptr.To(true)}}
 	}

@@ -1,0 +1,287 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
+	"github.com/reyisjones/gpu-orchestrator/core/placement"
+	"github.com/reyisjones/gpu-orchestrator/internal/controller"
+	"github.com/reyisjones/gpu-orchestrator/internal/sim"
+	"github.com/reyisjones/gpu-orchestrator/internal/state"
+)
+
+func pick[T any](t *rapid.T, label string, of ...T) T { return rapid.SampledFrom(of).Draw(t, label) }
+
+func drawnNode(t *rapid.T, name string) *corev1.Node {
+	list := corev1.ResourceList{
+		"cpu": resource.MustParse(pick(t, "cpu", "8", "63500m")), "memory": resource.MustParse("64Gi"), "pods": resource.MustParse("6"),
+		"ephemeral-storage": resource.MustParse("100Gi"),
+	}
+	if gpus := pick(t, "gpus", int64(0), 2, 4, 8, 8); gpus > 0 {
+		list["nvidia.com/gpu"] = *resource.NewQuantity(gpus, resource.DecimalSI)
+	}
+	labels := map[string]string{"kubernetes.io/hostname": name}
+	add := func(key string, values ...string) {
+		if v := pick(t, key, values...); v != "" {
+			labels[key] = v
+		}
+	}
+	add("gpu.warp.dev/spine", "s1", "s1", "s2")
+	add("gpu.warp.dev/leaf", "l1", "l2", "l3", "")
+	add("nvidia.com/gpu.product", "NVIDIA-H100-80GB-HBM3", "NVIDIA-A100-SXM4-40GB", "")
+	add("nvidia.com/gpu.memory", "81559", "40960", "")
+	add("pool", "a", "b", "")
+	n := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Spec:       corev1.NodeSpec{Unschedulable: pick(t, "cordoned", false, false, false, true)},
+		Status: corev1.NodeStatus{Allocatable: list, Conditions: []corev1.NodeCondition{
+			{Type: corev1.NodeReady, Status: pick(t, "ready", corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse)},
+		}},
+	}
+	if pick(t, "tainted", false, false, true) {
+		n.Spec.Taints = []corev1.Taint{{Key: "nvidia.com/gpu", Value: "yes", Effect: corev1.TaintEffectNoSchedule}}
+	}
+	return n
+}
+
+func drawnAsk(t *rapid.T) *gpuv1alpha1.GPUWorkload {
+	w := &gpuv1alpha1.GPUWorkload{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "job.v1", UID: "job"},
+		Spec: gpuv1alpha1.GPUWorkloadSpec{
+			ModelName: "m", GPUCount: rapid.Int32Range(1, 5).Draw(t, "GPUs asked for"), Parallelism: rapid.Int32Range(1, 6).Draw(t, "pods"),
+			SchedulingStrategy: pick(t, "strategy", "leastLoaded", "binPack", "topologyAware", "fragmentationAware", "costOptimized"),
+			Priority:           pick(t, "priority", gpuv1alpha1.PriorityLow, gpuv1alpha1.PriorityCritical),
+		},
+	}
+	if pick(t, "elastic", false, true) {
+		w.Spec.MinParallelism = ptr.To(int32(1))
+	}
+	switch pick(t, "topology", "", "required", "preferred", "slice") {
+	case "required":
+		w.Spec.Topology = &gpuv1alpha1.TopologyRequirements{Required: pick(t, "level", "region", "spine", "leaf", "host")}
+	case "preferred":
+		w.Spec.Topology = &gpuv1alpha1.TopologyRequirements{Required: pick(t, "level", "", "spine"), Preferred: pick(t, "preferred", "leaf", "rack", "host")}
+	case "slice":
+		w.Spec.Parallelism = 4
+		w.Spec.Topology = &gpuv1alpha1.TopologyRequirements{Slice: &gpuv1alpha1.TopologySlice{Size: 2, Level: pick(t, "level", "spine", "leaf", "host")}}
+	}
+	switch pick(t, "kind", "", "product", "memory", "other") {
+	case "product":
+		w.Spec.GPU = &gpuv1alpha1.GPURequirements{Product: "NVIDIA-H100-80GB-HBM3", TopologyPreference: pick(t, "prefer", "", gpuv1alpha1.TopologyNVLink)}
+	case "memory":
+		w.Spec.GPU = &gpuv1alpha1.GPURequirements{MinMemory: ptr.To(resource.MustParse("79Gi"))}
+	case "other":
+		w.Spec.GPU = &gpuv1alpha1.GPURequirements{ResourceName: "amd.com/gpu"}
+	}
+	if pick(t, "template", false, true) {
+		spec := corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{"cpu": resource.MustParse("1500m"), "memory": resource.MustParse("3Gi")},
+		}}}}
+		if pick(t, "selects", false, true) {
+			spec.NodeSelector = map[string]string{"pool": "a"}
+		}
+		if pick(t, "tolerates", false, true) {
+			spec.Tolerations = []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}}
+		}
+		if pick(t, "affinity", false, true) {
+			selects := func(op corev1.NodeSelectorOperator) corev1.NodeSelectorTerm {
+				return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "pool", Operator: op, Values: []string{"b"}}}}
+			}
+			spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{selects("NotIn")}},
+				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{
+					{Weight: 10, Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "pool", Operator: "Exists"}}}},
+				},
+			}}
+		}
+		w.Spec.Template = &corev1.PodTemplateSpec{Spec: spec}
+	}
+	return w
+}
+
+// drawnPods draws daemons, pods of others, and, on full nodes, more than the node has.
+func drawnPods(t *rapid.T, s *state.State, nodes int) {
+	for i := range rapid.IntRange(0, 12).Draw(t, "running") {
+		p := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "others", Name: fmt.Sprintf("p%d", i), UID: types.UID(fmt.Sprintf("p%d", i))},
+			Spec:       corev1.PodSpec{NodeName: fmt.Sprintf("n%d", rapid.IntRange(0, nodes-1).Draw(t, "on"))},
+		}
+		requests := corev1.ResourceList{"cpu": resource.MustParse("700m")}
+		if gpus := rapid.Int64Range(0, 5).Draw(t, "held"); gpus > 0 {
+			requests["nvidia.com/gpu"] = *resource.NewQuantity(gpus, resource.DecimalSI)
+		}
+		p.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: requests}}}
+		s.SetPod(p)
+	}
+}
+
+func newScenarios(t testing.TB, w *gpuv1alpha1.GPUWorkload) *scenarios {
+	t.Helper()
+	strategies, err := placement.NewRegistry(placement.Builtin()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := DefaultConfig()
+	return &scenarios{
+		state: state.New(config.levels(), strategies), defaultImage: "image", synced: func() bool { return true },
+		get: func(_ context.Context, key types.NamespacedName) (*gpuv1alpha1.GPUWorkload, error) {
+			if key.Name != w.Name {
+				return nil, apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+			}
+			return w, nil
+		},
+	}
+}
+
+func get(h http.Handler, query string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, scenarioPath+query, nil))
+	return w
+}
+
+// checkSameAnswer plans a drawn workload on a drawn cluster, and says in what the answer to the
+// scenario that was told just before differs.
+func checkSameAnswer(t *rapid.T, tb testing.TB, spoil func(string) string) string {
+	w := drawnAsk(t)
+	h := newScenarios(tb, w)
+	nodes := rapid.IntRange(1, 10).Draw(t, "nodes")
+	for i := range nodes {
+		h.state.SetNode(drawnNode(t, fmt.Sprintf("n%d", i)))
+	}
+	drawnPods(t, h.state, nodes)
+	h.state.SetWorkload(w)
+	told := get(h, "?workload=team-a/job.v1")
+	if told.Code != http.StatusOK && strings.Contains(told.Body.String(), "which a file cannot say") {
+		return ""
+	}
+	if told.Code != http.StatusOK {
+		return told.Body.String()
+	}
+	text := spoil(told.Body.String())
+	read, err := sim.Read(sim.Input{Name: "live.yaml", Data: []byte(text)})
+	if err != nil {
+		return fmt.Sprintf("%v in\n%s", err, text)
+	}
+	answer, err := sim.Place(read[0], sim.Options{})
+	if err != nil {
+		return err.Error()
+	}
+	pod, err := controller.PodOf(w, "image")
+	if err != nil {
+		return err.Error()
+	}
+	live, nodeOf, err := h.state.Plan(w, pod, state.Ask{})
+	if err != nil {
+		return err.Error()
+	}
+	placed := map[string]int{}
+	for _, node := range nodeOf {
+		placed[node]++
+	}
+	// The file has one label for a level, and no cluster that ever knew of other resources: where
+	// no node has either, the same is said in other words.
+	sameReason := answer.Reason == live.Why.Sentence || strings.Contains(live.Why.Sentence, "no node carries level") ||
+		strings.Contains(live.Why.Sentence, "which the template asks for")
+	if answer.Feasible != live.Feasible || !sameReason || !maps.Equal(placed, answer.Placement["main"]) {
+		return fmt.Sprintf("live: %v %v %s\nfile: %v %v %s\n%s", live.Feasible, placed, live.Why.Sentence,
+			answer.Feasible, answer.Placement["main"], answer.Reason, text)
+	}
+	// What the workload holds now is no part of the question.
+	if again := get(h, "?workload=team-a/job.v1"); again.Body.String() != told.Body.String() {
+		return "once planned, the workload is in its own way:\n" + again.Body.String()
+	}
+	return ""
+}
+
+func TestScenarioHasTheLiveAnswer(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		if problem := checkSameAnswer(rt, t, func(text string) string { return text }); problem != "" {
+			rt.Fatal(problem)
+		}
+	})
+}
+
+// The property above must be able to fail: a file that lost something has another answer.
+func TestScenarioPropertyFindsMistakes(t *testing.T) {
+	without := func(line string) func(string) string {
+		return func(text string) string {
+			var kept strings.Builder
+			for l := range strings.Lines(text) {
+				if !strings.Contains(l, line) {
+					kept.WriteString(l)
+				}
+			}
+			return kept.String()
+		}
+	}
+	for name, spoil := range map[string]func(string) string{
+		"cordons are lost":  without("unschedulable:"),
+		"the level is lost": without("topology:"),
+		"what runs is lost": func(text string) string {
+			before, rest, _ := strings.Cut(text, "running:\n")
+			if _, request, ok := strings.Cut(rest, "\nrequest:\n"); ok {
+				return before + "request:\n" + request
+			}
+			return text
+		},
+		"the minimum is lost": without("minCount:"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := false
+			for range 10 {
+				rapid.Check(t, func(rt *rapid.T) {
+					if !found {
+						found = checkSameAnswer(rt, t, spoil) != ""
+					}
+				})
+			}
+			if !found {
+				t.Error("the property holds for a broken file")
+			}
+		})
+	}
+}
+
+func TestScenarioEndpointRefuses(t *testing.T) {
+	w := &gpuv1alpha1.GPUWorkload{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "w", UID: "w"}}
+	for name, c := range map[string]struct {
+		query string
+		edit  func(*scenarios)
+		want  int
+	}{
+		"no workload named":       {"", func(*scenarios) {}, http.StatusBadRequest},
+		"no namespace":            {"?workload=w", func(*scenarios) {}, http.StatusBadRequest},
+		"a workload not there":    {"?workload=a/v", func(*scenarios) {}, http.StatusNotFound},
+		"before all was read":     {"?workload=a/w", func(h *scenarios) { h.synced = func() bool { return false } }, http.StatusServiceUnavailable},
+		"what cannot be planned":  {"?workload=a/w", func(*scenarios) { w.Spec.SchedulingStrategy = "best" }, http.StatusUnprocessableEntity},
+		"what can, without nodes": {"?workload=a/w", func(*scenarios) { w.Spec.SchedulingStrategy = "" }, http.StatusOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newScenarios(t, w)
+			c.edit(h)
+			if got := get(h, c.query); got.Code != c.want {
+				t.Errorf("status %d, want %d: %s", got.Code, c.want, got.Body)
+			}
+		})
+	}
+	post := httptest.NewRecorder()
+	newScenarios(t, w).ServeHTTP(post, httptest.NewRequest(http.MethodPost, scenarioPath, nil))
+	if post.Code != http.StatusMethodNotAllowed {
+		t.Errorf("POST: status %d", post.Code)
+	}
+}

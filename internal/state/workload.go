@@ -1,0 +1,114 @@
+package state
+
+import (
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+
+	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
+	"github.com/reyisjones/gpu-orchestrator/core/cluster"
+	"github.com/reyisjones/gpu-orchestrator/core/placement"
+)
+
+// SetWorkload takes in a GPUWorkload: what its pods have in common that they do not say
+// themselves.
+func (s *State) SetWorkload(w *gpuv1alpha1.GPUWorkload) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.workFor(keyOf(w))
+	// Most news are of the status, which leaves the generation as it is.
+	if known.told && w.Generation != 0 && w.Generation == known.generation {
+		return
+	}
+	known.told, known.generation = true, w.Generation
+	spec, needs := s.specOf(w), needsOf(w)
+	if *spec == *known.spec {
+		spec = known.spec
+	}
+	if reflect.DeepEqual(needs, known.needs) {
+		needs = known.needs
+	}
+	if spec != known.spec || needs != known.needs {
+		s.respecify(known, spec, needs)
+	}
+}
+
+// DropWorkload forgets a GPUWorkload. Pods that it has left behind are its own still, but
+// nothing is known of them any more.
+func (s *State) DropWorkload(w *gpuv1alpha1.GPUWorkload) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := keyOf(w)
+	known, ok := s.works[key]
+	if !ok {
+		return
+	}
+	known.told, known.generation = false, 0
+	s.respecify(known, &cluster.Workload{Name: key.name, Level: -1}, nil)
+	if len(known.members) == 0 {
+		delete(s.works, key)
+	}
+}
+
+func keyOf(w *gpuv1alpha1.GPUWorkload) workKey {
+	return workKey{uid: w.UID, name: w.Namespace + "/" + w.Name}
+}
+
+// specOf translates what decisions about the workload's pods go by. What the spec says of levels
+// that are not there is refused where the workload is planned, and asks for nothing here.
+func (s *State) specOf(w *gpuv1alpha1.GPUWorkload) *cluster.Workload {
+	spec := &cluster.Workload{
+		Name:        w.Namespace + "/" + w.Name,
+		Priority:    Priority(w),
+		Preemptible: preemptible(w),
+		Movable:     movable(w),
+		Level:       placement.AnyLevel,
+	}
+	if w.Spec.MinParallelism != nil {
+		spec.MinMembers = int(*w.Spec.MinParallelism)
+	}
+	if t := w.Spec.Topology; t != nil && t.Required != "" {
+		if level, ok := cluster.FindLevel(s.levels, t.Required); ok {
+			spec.Level = level
+		}
+	}
+	return spec
+}
+
+// preemptible tells whether the workload may be evicted for one of higher priority. The API has
+// no field in which its owner agrees to that, and says of spec.priority that it evicts nobody:
+// so nobody is, until it does.
+func preemptible(*gpuv1alpha1.GPUWorkload) bool { return false }
+
+// movable tells whether the workload may be stopped and started elsewhere to make room for
+// others. Its owner cannot say so yet either.
+func movable(*gpuv1alpha1.GPUWorkload) bool { return false }
+
+// needsOf translates what a pod of the workload asks of a node beside amounts. It is read from
+// the workload and not from its pods: those ask for the one node that they were planned on.
+func needsOf(w *gpuv1alpha1.GPUWorkload) *cluster.Needs {
+	needs := cluster.Needs{GPU: gpuOf(w)}
+	if t := w.Spec.Template; t != nil {
+		pod := &corev1.Pod{Spec: t.Spec}
+		needs.Selector, needs.Tolerations = translateSelector(pod), translateTolerations(pod)
+	}
+	if reflect.DeepEqual(needs, cluster.Needs{}) {
+		return nil
+	}
+	return &needs
+}
+
+// Priority returns the workload's priority as a number: the more important, the higher. The
+// steps leave room between them.
+func Priority(w *gpuv1alpha1.GPUWorkload) int32 {
+	switch w.Spec.Priority {
+	case gpuv1alpha1.PriorityCritical:
+		return 40
+	case gpuv1alpha1.PriorityHigh:
+		return 30
+	case gpuv1alpha1.PriorityLow:
+		return 10
+	default:
+		return 20
+	}
+}
