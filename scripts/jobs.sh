@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Replays published traces by the product's default policy and by what most clusters have, and
-# prints for each trace who waits how long and how near gangs are. Takes about five minutes.
+# Replays published traces by the policy that is recommended, by what the product does today
+# (greedy/leastLoaded, unless a workload asks for another strategy) and by what most clusters have,
+# and prints for each trace who waits how long and how near gangs are. Takes about six minutes.
 #
 #   scripts/jobs.sh [DATA]    DATA is the folder of the traces, ../shared/data if not given
 #   PLOTS=DIR scripts/jobs.sh also draws a page for each trace
 #
 # The traces do not tell the size of their clusters. Each is replayed on the smallest fat tree of
 # whole leaves whose GPUs are in use for at most 80 % in the mean, and which could hold two of the
-# largest gangs. With 4:1 oversubscription at the leaves.
+# largest gangs. Those of ms-itp and Kalos have 4:1 oversubscription at the leaves.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 data=${1:-../shared/data}
@@ -16,11 +17,14 @@ go build -o bin/warp ./cmd/warp
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+policies=hrrn/topologyAware,greedy/leastLoaded,fifo/leastAllocated,greedy/leastAllocated
+policies+=,hrrn/leastAllocated,hrrn/mostAllocated
+
 # replay NAME TRACE CLUSTER [FLAG...] prints the tables of one replay and keeps its figures.
 replay() {
   local name=$1 trace=$2 cluster=$3
   shift 3
-  local flags=(--jobs "$trace" --cluster "$cluster" "$@")
+  local flags=(--jobs "$trace" --cluster "$cluster" --policy "$policies" "$@")
   if [[ -n ${PLOTS:-} ]]; then
     mkdir -p "$PLOTS"
     flags+=(--plot "$PLOTS/$name.html")

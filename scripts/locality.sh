@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Compares, by the model of communication, where the product places gangs with where the stock
 # kube-scheduler's scores put them: by how much longer all-reduces and iterations take. The queue
-# is the same, so that only placement differs. Takes about a minute.
+# is the same. Pods that the stock scheduler places come to nodes in any order, and ranks with
+# them: all is also compared with ranks in the order of the topology for both, so
+# that only the choice of nodes differs. Takes about five minutes.
 #
 #   scripts/locality.sh [DATA]    DATA is the folder of the traces, ../shared/data if not given
 set -euo pipefail
@@ -16,10 +18,13 @@ trap 'rm -rf "$work"' EXIT
 compare() {
   local trace=$1 shape=$2
   shift 2
-  for network in "$@"; do
-    bin/warp sim jobs --jobs "$trace" --cluster "$shape$network" \
-      --policy hrrn/topologyAware,hrrn/leastAllocated,hrrn/mostAllocated -o json 2>/dev/null >"$work/one.json"
-    bin/warp sim report --locality "$work/one.json"
+  local ranks network
+  for ranks in false true; do
+    for network in "$@"; do
+      bin/warp sim jobs --jobs "$trace" --cluster "$shape$network" --sorted-ranks="$ranks" \
+        --policy hrrn/topologyAware,hrrn/leastAllocated,hrrn/mostAllocated -o json 2>/dev/null >"$work/one.json"
+      bin/warp sim report --locality "$work/one.json"
+    done
   done
 }
 

@@ -104,7 +104,7 @@ func (p *planner) works(edit func(*Request)) bool {
 	if check(p.s, &edited) != nil {
 		return false
 	}
-	own.request, own.quick, own.cache = &edited, true, p.trialCache()
+	own.request, own.quick, own.anySize, own.cache = &edited, true, true, p.trialCache()
 	own.options.Explain, own.options.Budget = false, changeBudget
 	return own.plan().Feasible
 }

@@ -53,8 +53,9 @@ type planner struct {
 	cache    *Cache
 	// unchanged asks for no edits of the request that would be met: the world is not as it is.
 	unchanged bool
-	// quick asks for no explanation: only whether there is a plan matters.
-	quick bool
+	// quick asks for no explanation; anySize, beside that, for a plan of any size that will do: only
+	// whether there is one matters.
+	quick, anySize bool
 	// root is the tree of what is placed together, largest the most of each resource that any
 	// node has: of requests with several groups.
 	root    *unit
@@ -105,7 +106,7 @@ func (p *planner) planOne(group *Group) Decision {
 		return p.decide(g, g.choiceOf(i), p.cache.work.takes)
 	}
 	c, takes, ok := g.place(p.s.Whole())
-	if g.links != nil && len(group.Slices) > 0 && (!ok || c.size < group.Count && !p.quick) {
+	if g.links != nil && len(group.Slices) > 0 && (!ok || c.size < group.Count && !p.anySize) {
 		above := 0
 		if ok {
 			above = c.size

@@ -28,7 +28,7 @@ type jobsFlags struct {
 	addNodes, moves               int
 	share                         float64
 	maxWait, checkpoint, moveCost time.Duration
-	preempt                       bool
+	preempt, sorted               bool
 }
 
 func newSimJobs(p Process) *cobra.Command {
@@ -91,6 +91,7 @@ a file or a flag is wrong; nothing was replayed then.`,
 	f.DurationVar(&flags.checkpoint, "checkpoint", 0, "how often jobs save what they have done; 0 is never")
 	f.IntVar(&flags.moves, "moves", 0, "how many running jobs may move to make room for one that waits")
 	f.DurationVar(&flags.moveCost, "move-cost", 10*time.Minute, "how much longer a job runs that moves")
+	f.BoolVar(&flags.sorted, "sorted-ranks", false, "order the ranks of gangs by the topology for the stock strategies, too, not at random")
 	f.StringVar(&flags.allReduce, "all-reduce", "1Gi", "how much gangs reduce at a time, for the model of communication")
 	f.Float64Var(&flags.share, "comm-share", 0.3, "part of a gang's time that communication takes at the ideal place, 0 to 1")
 	f.StringVarP(&flags.output, "output", "o", string(table.Text), "form of the results: "+strings.Join(table.Formats(), ", "))

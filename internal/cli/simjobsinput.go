@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/reyisjones/gpu-orchestrator/core/cluster"
 	"github.com/reyisjones/gpu-orchestrator/core/collective"
 	"github.com/reyisjones/gpu-orchestrator/internal/problem"
 	"github.com/reyisjones/gpu-orchestrator/internal/sim/chart"
@@ -27,7 +26,7 @@ func (flags *jobsFlags) check() ([]replay.Policy, replay.Options, error) {
 	o := replay.Options{
 		Estimates: replay.Estimates(flags.estimates), Topology: replay.Topology(flags.topology),
 		MaxWait: flags.maxWait, Preempt: flags.preempt, Checkpoint: flags.checkpoint, Moves: flags.moves,
-		MoveCost: flags.moveCost, Queue: flags.queue, Share: flags.share,
+		MoveCost: flags.moveCost, Queue: flags.queue, Share: flags.share, Sorted: flags.sorted,
 	}
 	oneOf := func(flag, value string, known []string) error {
 		if slices.Contains(known, value) {
@@ -111,7 +110,7 @@ func loadCluster(source string, more int) (replay.Cluster, error) {
 	if more > 0 {
 		name = fmt.Sprintf("%s +%d", name, more)
 	}
-	if !slices.ContainsFunc(c.Nodes, func(n *cluster.Node) bool { return n.Allocatable.At(c.Resources.Index("nvidia.com/gpu")) > 0 }) {
+	if c.GPUs() == 0 {
 		return replay.Cluster{}, problem.Problems{{File: source, Text: "has no node with a GPU; expected some"}}
 	}
 	s, err := c.Snapshot()

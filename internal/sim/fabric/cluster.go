@@ -38,6 +38,14 @@ func (c *Cluster) Snapshot() (*cluster.Snapshot, error) {
 	return s, nil
 }
 
+// GPUs returns how many there are.
+func (c *Cluster) GPUs() (sum int64) {
+	for _, n := range c.Nodes {
+		sum += n.Allocatable.At(c.Resources.Index(gpuResource))
+	}
+	return sum
+}
+
 // Load makes the cluster that source names: a shape, as Shape reads it, if it begins with
 // fattree: or flat:; a list of nodes, as Nodes reads it, if it ends in .csv; and else the output of
 // ibnetdiscover, as Discovered reads it. open opens a file. An @ and a model of GPU may follow the

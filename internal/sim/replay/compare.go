@@ -12,6 +12,8 @@ import (
 type Report struct {
 	Trace     string    `json:"trace"`
 	Estimates Estimates `json:"estimates"`
+	// Sorted says that the nodes of all gangs are in the order of the topology.
+	Sorted bool `json:"sorted,omitempty"`
 	// Seeds are those of policies that leave something to chance.
 	Seeds    []int64 `json:"seeds"`
 	Clusters []Size  `json:"clusters"`
@@ -34,7 +36,7 @@ func Compare(ctx context.Context, t Trace, clusters []Cluster, policies []Policy
 	if len(o.Seeds) == 0 {
 		o.Seeds = []int64{1}
 	}
-	r := &Report{Trace: t.Name, Estimates: o.Estimates, Seeds: o.Seeds, Results: make([]*Result, len(clusters)*len(policies))}
+	r := &Report{Trace: t.Name, Estimates: o.Estimates, Sorted: o.Sorted, Seeds: o.Seeds, Results: make([]*Result, len(clusters)*len(policies))}
 	started := make([][]Start, len(r.Results)*len(o.Seeds))
 	runs := make([][]*Result, len(r.Results))
 	group, ctx := errgroup.WithContext(ctx)

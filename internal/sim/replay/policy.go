@@ -58,9 +58,10 @@ func ParsePolicy(text, defaultStrategy string) (Policy, error) {
 	return Policy{Name: queue + "/" + strategy, Queue: queue, Strategy: strategy}, nil
 }
 
-// DefaultPolicies are the product's, what most clusters have, and what tells the two apart.
+// DefaultPolicies are what is recommended, what most clusters have, and what tells apart what the
+// queue and what the place is worth.
 func DefaultPolicies() []string {
-	return []string{"hrrn/topologyAware", "fifo/leastAllocated", "greedy/leastAllocated", "hrrn/leastAllocated"}
+	return []string{"hrrn/topologyAware", "fifo/leastAllocated", "greedy/leastAllocated", "hrrn/leastAllocated", "hrrn/mostAllocated"}
 }
 
 // ParsePolicies reads policies, each of which must be there once.

@@ -25,6 +25,10 @@ func newQueue(p Policy) queue {
 // inOrder is the queue in which the first that waits holds up all others.
 type inOrder struct{}
 
+func (inOrder) keeps(*job) bool { return false }
+
+func (inOrder) forget(*job) {}
+
 func (inOrder) wake(*Replay) (time.Duration, bool) { return 0, false }
 
 func (inOrder) schedule(r *Replay, _ bool, _ int) error {
@@ -43,6 +47,10 @@ func (inOrder) schedule(r *Replay, _ bool, _ int) error {
 
 // whateverFits is the queue in which nobody is waited for.
 type whateverFits struct{ order order }
+
+func (*whateverFits) keeps(*job) bool { return false }
+
+func (*whateverFits) forget(*job) {}
 
 func (*whateverFits) wake(*Replay) (time.Duration, bool) { return 0, false }
 
@@ -127,6 +135,14 @@ type filling struct {
 	held    []placement.Reservation
 }
 
+func (q *filling) keeps(j *job) bool {
+	return slices.ContainsFunc(q.held, func(h placement.Reservation) bool { return h.Firm && h.Name != j.request.Name })
+}
+
+func (q *filling) forget(j *job) {
+	q.held = slices.DeleteFunc(q.held, func(h placement.Reservation) bool { return h.Name == j.request.Name })
+}
+
 // wake is when the next job has waited for so long that nobody may pass it any more.
 func (q *filling) wake(r *Replay) (at time.Duration, wakes bool) {
 	for _, j := range r.waits {
@@ -161,7 +177,7 @@ func (q *filling) schedule(r *Replay, _ bool, _ int) error {
 		b.Patience = b.MaxWait
 	}
 	for {
-		looked := r.front(b.MaxWait)
+		looked := q.front(r, b.MaxWait)
 		b.Held, b.Queue = q.held, make([]placement.Job, len(looked))
 		waiting := make(map[string]*job, len(looked))
 		for i, j := range looked {
@@ -193,24 +209,33 @@ func (q *filling) schedule(r *Replay, _ bool, _ int) error {
 // has such a bound (Slurm's bf_max_job_test). Those behind them fit no better.
 const depth = 100
 
-// front returns the jobs to be looked at: of each size the first in the order in which Backfill
-// takes them, which begins with those that have waited for too long.
-func (r *Replay) front(maxWait time.Duration) []*job {
+// front returns the jobs to be looked at: those that hold room, and of each size the first in the
+// order in which Backfill takes them, which begins with who has waited the longest of those that
+// waited for too long.
+func (q *filling) front(r *Replay, maxWait time.Duration) []*job {
 	if len(r.waits) <= depth {
 		return slices.Clone(r.waits)
 	}
+	holds := make(map[string]bool, len(q.held))
+	for i := range q.held {
+		holds[q.held[i].Name] = true
+	}
+	var overdue []*job
+	for _, j := range r.waits {
+		if j.wait(r.now) >= maxWait {
+			overdue = append(overdue, j)
+		}
+	}
+	slices.SortStableFunc(overdue, func(a, b *job) int { return cmp.Compare(b.wait(r.now), a.wait(r.now)) })
 	count := map[size]int{}
-	chosen := make(map[*job]bool, len(r.waits))
-	for _, overdue := range []bool{true, false} {
-		for _, j := range r.waits {
-			if overdue == (j.wait(r.now) >= maxWait) && count[j.size] < depth {
+	chosen := make(map[*job]bool, depth)
+	for _, jobs := range [][]*job{overdue, r.waits} {
+		for _, j := range jobs {
+			if !chosen[j] && (count[j.size] < depth || holds[j.request.Name]) {
 				count[j.size]++
 				chosen[j] = true
 			}
 		}
-	}
-	if len(chosen) == len(r.waits) {
-		return slices.Clone(r.waits)
 	}
 	looked := make([]*job, 0, len(chosen))
 	for _, j := range r.waits {

@@ -36,6 +36,9 @@ type Options struct {
 	// loses MoveCost, and is not moved again for an hour.
 	Moves    int
 	MoveCost time.Duration
+	// Sorted gives gangs that the stock scores place their nodes in the order of the topology, as
+	// the product does; else in random order, as pods come to nodes one by one.
+	Sorted bool
 	// Queue narrows the trace to the jobs of one of its queues; "" takes all.
 	Queue string
 	// AllReduce is how many bytes gangs reduce at a time, Share the part of a job's time that this
@@ -62,7 +65,7 @@ type Cluster struct {
 type Start struct {
 	Cluster, Policy string
 	Seed            int64
-	Job             *trace.Job
+	Job             trace.Job
 	At              time.Duration
 	Nodes           []string
 }
@@ -89,7 +92,10 @@ type job struct {
 	// ends is when it ends; index its place in the heap.
 	ends  time.Duration
 	index int
-	said  placement.Estimate
+	// said is what was known of its run time when it started.
+	said placement.Estimate
+	// cost is how much longer it runs because it was moved since it started.
+	cost time.Duration
 	// key is its place in the order of the queue.
 	key float64
 	// moved is when it was moved last.
@@ -128,6 +134,10 @@ type queue interface {
 	// schedule is called after something ended or arrived; freed tells whether anything ended or
 	// grew free since the last time, and fresh is how many at the end of waits are new.
 	schedule(r *Replay, freed bool, fresh int) error
+	// keeps tells whether it keeps room from the job for another, that nobody may pass.
+	keeps(j *job) bool
+	// forget drops what it had planned for the job.
+	forget(j *job)
 	// wake is when it wants to be called even if nothing happens; false if never.
 	wake(r *Replay) (time.Duration, bool)
 }
@@ -163,6 +173,9 @@ func Run(p Policy, c Cluster, t Trace, o Options) (*Result, error) {
 	}
 	if err := r.jobs.Err(); err != nil {
 		return nil, err
+	}
+	if len(r.waits) > 0 {
+		return nil, fmt.Errorf("replaying %s: nothing runs any more, and %d jobs still wait", p.Name, len(r.waits))
 	}
 	if r.seen == 0 {
 		// Only a queue can be without jobs: a trace without any is a problem.
@@ -227,12 +240,19 @@ func (r *Replay) step() (bool, error) {
 	if len(r.waits) == 0 {
 		return true, nil
 	}
-	freed := r.freed
-	r.freed = false
-	if err := r.queue.schedule(r, freed, fresh); err != nil {
-		return false, err
+	for again := true; again; fresh = 0 {
+		freed := r.freed
+		r.freed = false
+		if err := r.queue.schedule(r, freed, fresh); err != nil {
+			return false, err
+		}
+		if err := r.makeRoom(); err != nil {
+			return false, err
+		}
+		// What was evicted or moved may have left room for others.
+		again = r.freed && len(r.waits) > 0
 	}
-	return true, r.makeRoom()
+	return true, nil
 }
 
 // moment returns when something happens next.
@@ -307,9 +327,6 @@ func (r *Replay) newJob(t *trace.Job) *job {
 	if r.options.Topology == RequireLeaf && z.pods > 1 && !r.policy.blind() {
 		j.work.Level = r.shapes.leaf
 	}
-	if r.options.Estimates == Oracle {
-		j.said = exactly(t.Duration)
-	}
 	r.seen++
 	return j
 }
@@ -319,10 +336,10 @@ func (r *Replay) estimate(j *job) placement.Estimate {
 	if r.options.Estimates == History {
 		return r.history.estimate(j.GPUs)
 	}
-	if j.left < j.Duration && r.options.Estimates == Oracle {
+	if r.options.Estimates == Oracle {
 		return exactly(j.left)
 	}
-	return j.said
+	return placement.Estimate{}
 }
 
 // exactly is the estimate of a known run time. Zero would say that it is not known.
@@ -349,22 +366,20 @@ func (r *Replay) start(j *job, d *placement.Decision) error {
 	}
 	j.placed, j.nodes = placed, slices.Clone(d.Groups[0].At)
 	names := d.Groups[0].Nodes
-	if r.policy.blind() {
+	if r.policy.blind() && !r.options.Sorted {
 		names = r.shuffle(j, names)
 	}
 	j.since, j.ends, j.waited = r.now, r.now+j.left, j.wait(r.now)
 	if j.first < 0 {
 		j.first = r.now
 	}
-	if r.options.Estimates == History {
-		j.said = r.history.estimate(j.GPUs)
-	}
+	j.said = r.estimate(j)
 	r.become(txn.Snapshot(), j.nodes)
 	heap.Push(&r.ends, j)
 	r.m.started(r, j)
 	r.talks.begin(j, r.now)
 	if r.options.Started != nil {
-		r.options.Started(Start{Cluster: r.cluster, Policy: r.policy.Name, Seed: r.options.Seed, Job: &j.Job, At: r.now, Nodes: names})
+		r.options.Started(Start{Cluster: r.cluster, Policy: r.policy.Name, Seed: r.options.Seed, Job: j.Job, At: r.now, Nodes: names})
 	}
 	return nil
 }

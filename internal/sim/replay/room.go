@@ -33,7 +33,7 @@ func (r *Replay) preempt() error {
 	for _, j := range r.ends {
 		lowest = min(lowest, j.Priority)
 	}
-	eager := slices.Clone(r.waits)
+	eager := slices.DeleteFunc(slices.Clone(r.waits), func(j *job) bool { return r.queue.keeps(j) })
 	r.sort(eager, arrivedFirst)
 	failed := map[size]int32{}
 	for _, j := range eager {
@@ -50,7 +50,8 @@ func (r *Replay) preempt() error {
 		if err != nil {
 			return err
 		}
-		if !d.Feasible {
+		// What fits without evicting anybody was the queue's to start: it has held the room.
+		if !d.Feasible || len(d.Victims) == 0 {
 			failed[j.size] = j.Priority
 			continue
 		}
@@ -81,7 +82,7 @@ func (r *Replay) price() {
 
 // lost is what a running job would have to do again.
 func (r *Replay) lost(j *job) time.Duration {
-	ran := r.now - j.since
+	ran := max(0, r.now-j.since-j.cost)
 	if every := r.options.Checkpoint; every > 0 {
 		return ran % every
 	}
@@ -91,10 +92,12 @@ func (r *Replay) lost(j *job) time.Duration {
 // evict sends a running job back to the queue.
 func (r *Replay) evict(j *job) {
 	heap.Remove(&r.ends, j.index)
-	j.left -= r.now - j.since - r.lost(j)
+	j.left -= max(0, r.now-j.since-j.cost-r.lost(j))
+	j.cost = 0
 	r.vacate(j)
 	r.m.preempted++
 	j.queued = r.now
+	r.queue.forget(j)
 	r.waits = append(r.waits, j)
 	r.sort(r.waits, arrivedFirst)
 }
@@ -103,7 +106,7 @@ func (r *Replay) evict(j *job) {
 func (r *Replay) defragment() error {
 	tried := map[size]bool{}
 	for _, j := range r.waits {
-		if tried[j.size] || r.m.idle < int64(j.GPUs) {
+		if tried[j.size] || r.m.idle < int64(j.GPUs) || r.queue.keeps(j) {
 			continue
 		}
 		tried[j.size] = true
@@ -147,11 +150,23 @@ func (r *Replay) move(m *placement.Move) error {
 	}
 	r.become(txn.Snapshot(), changed)
 	j.moved = r.now
-	j.left += r.options.MoveCost
+	j.cost += r.options.MoveCost
 	j.ends += r.options.MoveCost
+	j.said = postponed(j.said, r.options.MoveCost)
 	heap.Fix(&r.ends, j.index)
 	r.m.moved++
 	r.m.started(r, j)
 	r.talks.begin(j, r.now)
 	return nil
+}
+
+// postponed is an estimate that was made before something was added to the run.
+func postponed(e placement.Estimate, by time.Duration) placement.Estimate {
+	if e.P50 > 0 {
+		e.P50 += by
+	}
+	if e.P90 > 0 {
+		e.P90 += by
+	}
+	return e
 }

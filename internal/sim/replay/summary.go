@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strconv"
 
 	"github.com/reyisjones/gpu-orchestrator/internal/problem"
@@ -38,9 +39,10 @@ func (r *Report) check(name string) error {
 // and whether the first policy is as good as the others.
 func Summary(w io.Writer, reports ...*Report) error {
 	first := reports[0].Results
+	same := func(a, b *Result) bool { return a.Policy == b.Policy }
 	for _, r := range reports {
-		if len(r.Results) != len(first) {
-			return fmt.Errorf("%s has %d results and %s %d: expected the same policies in each", r.Trace, len(r.Results), reports[0].Trace, len(first))
+		if len(r.Clusters) > 1 || !slices.EqualFunc(r.Results, first, same) {
+			return fmt.Errorf("%s has other policies than %s, or several clusters: expected one cluster and the same policies in each", r.Trace, reports[0].Trace)
 		}
 	}
 	for _, m := range []struct {
@@ -105,7 +107,11 @@ func Locality(w io.Writer, reports ...*Report) error {
 		if len(r.Results) == 1 {
 			return fmt.Errorf("%s has results of %s only: expected another policy to compare it with", r.Trace, ours.Policy)
 		}
-		fmt.Fprintf(w, "%s on %s: longer than by %s\n", path.Base(r.Trace), r.Clusters[0].Name, ours.Policy)
+		ranks := ""
+		if r.Sorted {
+			ranks = ", ranks in the order of the topology"
+		}
+		fmt.Fprintf(w, "%s on %s%s: longer than by %s\n", path.Base(r.Trace), r.Clusters[0].Name, ranks, ours.Policy)
 		header := []string{"GPUs", "gangs", ours.Policy}
 		for _, one := range r.Results[1:] {
 			header = append(header, one.Policy, "iterations")
