@@ -176,10 +176,7 @@ func TestPreemptionAndMovesAreSound(t *testing.T) {
 		o.Preempt, o.Moves, o.MoveCost = rapid.Bool().Draw(t, "preempt"), rapid.IntRange(0, 2).Draw(t, "moves"), time.Second
 		o.Checkpoint = time.Duration(rapid.SampledFrom([]int{0, 7}).Draw(t, "checkpoint")) * time.Second
 		p := Policy{Queue: rapid.SampledFrom(Queues()).Draw(t, "queue"), Strategy: "topologyAware"}
-		r, err := Run(p, c, trace, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := played(t, p, c, trace, o).result()
 		least := 0.0
 		for _, j := range jobs {
 			least += j.runs.Seconds()

@@ -155,7 +155,7 @@ func (q *filling) wake(r *Replay) (at time.Duration, wakes bool) {
 
 // maxWait is the default of queues without early holds. What holds room keeps it idle, for days
 // where jobs run for days, so that a bound that binds often costs everybody else more than it gives
-// (make jobs shows how much).
+// (docs/simulator.md says how much).
 const maxWait = 14 * 24 * time.Hour
 
 func (q *filling) maxWait(r *Replay) time.Duration {

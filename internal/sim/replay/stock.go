@@ -11,8 +11,9 @@ const (
 )
 
 // stock scores a node as kube-scheduler does with GPUs as the scored resource: whole points of 0
-// to 100 for how much of the node would be in use with the pod on it. Among equals kube-scheduler
-// takes one at random. Its other plugins have nothing to say where only GPUs are asked for.
+// to 100 for how much of the node would be in use with the pod on it. That it scores GPUs is a
+// matter of its configuration: by default it scores CPU and memory, of which traces know nothing.
+// Among equals kube-scheduler takes one at random.
 // (k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources, selectHost in
 // schedule_one.go.)
 type stock struct{ most bool }
