@@ -22,23 +22,26 @@ func TestBarsAreAsHighAsTheirValues(t *testing.T) {
 	area := draw.NewCanvas(&canvas, 100, 100)
 	b := &bars{values: []float64{1, 2}, centre: -0.2, width: 0.36, fill: colour(0)}
 	b.Plot(area, p)
-	var tops, lefts []vg.Length
+	var tops, corners, lefts []vg.Length
 	for _, action := range canvas.Actions {
 		fill, ok := action.(*recorder.Fill)
 		if !ok {
 			continue
 		}
-		top, left := vg.Length(0), vg.Length(100)
+		top, corner, left := vg.Length(0), vg.Length(100), vg.Length(100)
 		for _, step := range fill.Path {
 			if step.Type == vg.CloseComp {
 				continue
 			}
 			top, left = max(top, step.Pos.Y), min(left, step.Pos.X)
+			if step.Pos.Y > 0.01 {
+				corner = min(corner, step.Pos.Y)
+			}
 		}
-		tops, lefts = append(tops, top), append(lefts, left)
+		tops, corners, lefts = append(tops, top), append(corners, corner), append(lefts, left)
 	}
 	// Groups are at 0 and 1 of an axis from -0.5 to 1.5: half of the width each.
-	if len(tops) != 2 || !near(tops[0], 25) || !near(tops[1], 50) || !near(lefts[0], 6) || !near(lefts[1], 56) {
+	if len(tops) != 2 || corners[0] != tops[0] || corners[1] != tops[1] || !near(tops[0], 25) || !near(tops[1], 50) || !near(lefts[0], 6) || !near(lefts[1], 56) {
 		t.Errorf("bars reach up to %v and begin at %v; want 25 and 50, 6 and 56", tops, lefts)
 	}
 }

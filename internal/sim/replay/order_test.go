@@ -138,6 +138,30 @@ func TestNobodyPassesAHold(t *testing.T) {
 	}
 }
 
+// TestPreemptionPassesNobody who waits for room: in order of arrival, with a hold that any may have,
+// and with one that nobody may pass. Low can be evicted, but that is enough for wide only once first has ended.
+func TestPreemptionPassesNobody(t *testing.T) {
+	o := defaults()
+	o.Preempt = true
+	for _, c := range []struct{ queue, small, want string }{
+		// It would fit without evicting anybody, and until after wide is to start.
+		{"fifo", "small 20 9000 3 1", "first@0 low@0 wide@1000 small@1100 low@1100"},
+		{"backfill", "small 20 9000 3 1", "first@0 low@0 wide@1000 small@1100 low@1100"},
+		// It would fit in the place of low.
+		{"fifo", "small 500 9000 4 1", "first@0 low@0 wide@1000 small@1100 low@1100"},
+		{"hrrn", "small 500 9000 4 1", "first@0 low@0 wide@1000 small@1100 low@1100"},
+	} {
+		own := o
+		if own.MaxWait = time.Minute; c.queue == "backfill" {
+			own.MaxWait = 0
+		}
+		jobs := text(",priority", "first 0 1000 4 1", "low 0 5000 1 0", "wide 10 100 8 1", c.small)
+		if got, _ := starts(t, c.queue, world(t, "flat:1x8"), jobs, own); got != c.want {
+			t.Errorf("%s, %s: %s; want %s", c.queue, c.small, got, c.want)
+		}
+	}
+}
+
 // TestTheOracleKnowsWhatIsLeft of a job that starts again after a checkpoint.
 func TestTheOracleKnowsWhatIsLeft(t *testing.T) {
 	o := defaults()

@@ -25,7 +25,8 @@ func newQueue(p Policy) queue {
 // inOrder is the queue in which the first that waits holds up all others.
 type inOrder struct{}
 
-func (inOrder) keeps(*job) bool { return false }
+// keeps the place of the first: nobody passes it by evicting or moving others, either.
+func (inOrder) keeps(r *Replay, j *job) bool { return r.waits[0] != j }
 
 func (inOrder) forget(*job) {}
 
@@ -48,7 +49,7 @@ func (inOrder) schedule(r *Replay, _ bool, _ int) error {
 // whateverFits is the queue in which nobody is waited for.
 type whateverFits struct{ order order }
 
-func (*whateverFits) keeps(*job) bool { return false }
+func (*whateverFits) keeps(*Replay, *job) bool { return false }
 
 func (*whateverFits) forget(*job) {}
 
@@ -135,8 +136,17 @@ type filling struct {
 	held    []placement.Reservation
 }
 
-func (q *filling) keeps(j *job) bool {
-	return slices.ContainsFunc(q.held, func(h placement.Reservation) bool { return h.Firm && h.Name != j.request.Name })
+// keeps the holds that nobody may pass, but from those that had theirs before.
+func (q *filling) keeps(_ *Replay, j *job) bool {
+	for i := range q.held {
+		if q.held[i].Name == j.request.Name {
+			return false
+		}
+		if q.held[i].Firm {
+			return true
+		}
+	}
+	return false
 }
 
 func (q *filling) forget(j *job) {

@@ -135,7 +135,7 @@ type queue interface {
 	// grew free since the last time, and fresh is how many at the end of waits are new.
 	schedule(r *Replay, freed bool, fresh int) error
 	// keeps tells whether it keeps room from the job for another, that nobody may pass.
-	keeps(j *job) bool
+	keeps(r *Replay, j *job) bool
 	// forget drops what it had planned for the job.
 	forget(j *job)
 	// wake is when it wants to be called even if nothing happens; false if never.

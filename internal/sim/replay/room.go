@@ -33,7 +33,7 @@ func (r *Replay) preempt() error {
 	for _, j := range r.ends {
 		lowest = min(lowest, j.Priority)
 	}
-	eager := slices.DeleteFunc(slices.Clone(r.waits), func(j *job) bool { return r.queue.keeps(j) })
+	eager := slices.DeleteFunc(slices.Clone(r.waits), func(j *job) bool { return r.queue.keeps(r, j) })
 	r.sort(eager, arrivedFirst)
 	failed := map[size]int32{}
 	for _, j := range eager {
@@ -106,7 +106,7 @@ func (r *Replay) evict(j *job) {
 func (r *Replay) defragment() error {
 	tried := map[size]bool{}
 	for _, j := range r.waits {
-		if tried[j.size] || r.m.idle < int64(j.GPUs) || r.queue.keeps(j) {
+		if tried[j.size] || r.m.idle < int64(j.GPUs) || r.queue.keeps(r, j) {
 			continue
 		}
 		tried[j.size] = true
