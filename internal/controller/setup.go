@@ -59,6 +59,11 @@ func Setup(ctx context.Context, mgr ctrl.Manager, parts Parts) (synced func() bo
 	if err != nil {
 		return nil, err
 	}
+	inside, err := r.state.FeedInventories(ctx, mgr.GetCache(), r.waker.better, r.refuseInventory)
+	if err != nil {
+		return nil, err
+	}
+	synced = func() bool { return fed() && inside() }
 	err = ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		WithOptions(controller.Options{MaxConcurrentReconciles: max(parts.Config.Workers, 1)}).
@@ -67,7 +72,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, parts Parts) (synced func() bo
 		Watches(&corev1.Pod{}, toWorkload()).
 		WatchesRawSource(source.Func(func(ctx context.Context, q queue) error {
 			// The first plan must see the whole cluster, not what has arrived so far.
-			if !toolscache.WaitForCacheSync(ctx.Done(), fed) {
+			if !toolscache.WaitForCacheSync(ctx.Done(), synced) {
 				return fmt.Errorf("waiting for nodes and pods: %w", context.Cause(ctx))
 			}
 			return r.waker.start(ctx, q)
@@ -76,7 +81,13 @@ func Setup(ctx context.Context, mgr ctrl.Manager, parts Parts) (synced func() bo
 	if err != nil {
 		return nil, fmt.Errorf("setting up the %s controller: %w", controllerName, err)
 	}
-	return fed, nil
+	return synced, nil
+}
+
+// refuseInventory says on a GPUNode why it is not gone by.
+func (r *Reconciler) refuseInventory(n *gpuv1alpha1.GPUNode, err error) {
+	r.recorder.Eventf(n, nil, corev1.EventTypeWarning, "InventoryRefused", "Read",
+		"placement goes by the labels and allocatable of the node, because what its agent wrote contradicts itself: %v", err)
 }
 
 // ownWrites returns a store that knows when the caches show what we wrote.

@@ -111,6 +111,17 @@ func TestStartWaitsForTheClusterAndSaysWhy(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	t.Run("an older CRD", func(t *testing.T) {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"gpu.warp.dev/v1alpha1","resources":[{"name":"gpuworkloads","kind":"GPUWorkload","namespaced":true,"verbs":["get"]}]}`)
+		}))
+		defer server.Close()
+		err := waitForCluster(t.Context(), &rest.Config{Host: server.URL}, 50*time.Millisecond, logr.Discard())
+		if err == nil || !strings.Contains(err.Error(), "the CRD of GPUNode is not installed") {
+			t.Error(err)
+		}
+	})
 	t.Run("no right", func(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 		defer server.Close()
@@ -131,7 +142,7 @@ func TestStartWaitsForTheClusterAndSaysWhy(t *testing.T) {
 	t.Run("all there", func(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprint(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"gpu.warp.dev/v1alpha1","resources":[{"name":"gpuworkloads","kind":"GPUWorkload","namespaced":true,"verbs":["get"]}]}`)
+			fmt.Fprint(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"gpu.warp.dev/v1alpha1","resources":[{"name":"gpuworkloads","kind":"GPUWorkload","namespaced":true,"verbs":["get"]},{"name":"gpunodes","kind":"GPUNode","verbs":["get"]}]}`)
 		}))
 		defer server.Close()
 		if err := waitForCluster(t.Context(), &rest.Config{Host: server.URL}, time.Minute, logr.Discard()); err != nil {

@@ -2,12 +2,13 @@ package manager
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -47,23 +48,25 @@ func waitForCluster(ctx context.Context, config *rest.Config, timeout time.Durat
 	return err
 }
 
-var errNoCRD = errors.New("the CRD of GPUWorkload is not installed: install it with `make install` or `kubectl apply --server-side -k config/crd`")
+func noCRD(kind string) error {
+	return fmt.Errorf("the CRD of %s is not installed: install it with `make install` or `kubectl apply --server-side -k config/crd`", kind)
+}
 
-// serves tells what is missing for the API server to serve our kind.
+// serves tells what is missing for the API server to serve our kinds.
 func serves(client discovery.DiscoveryInterface) error {
 	list, err := client.ServerResourcesForGroupVersion(gpuv1alpha1.GroupVersion.String())
 	switch {
 	case apierrors.IsNotFound(err):
-		return errNoCRD
+		return noCRD("GPUWorkload")
 	case err != nil:
 		return err
 	}
-	for _, r := range list.APIResources {
-		if r.Kind == "GPUWorkload" {
-			return nil
+	for _, kind := range []string{"GPUWorkload", "GPUNode"} {
+		if !slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind }) {
+			return noCRD(kind)
 		}
 	}
-	return errNoCRD
+	return nil
 }
 
 // ownLabel selects what carries the UID of a workload.

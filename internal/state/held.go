@@ -18,6 +18,8 @@ import (
 type held struct {
 	node string
 	use  cluster.Vector
+	// uid is the pod's, "" for promises.
+	uid types.UID
 	// name is the pod's, "" for pods that are counted and not listed: see listed.
 	name string
 	// priority is the pod's own, of pods that are not ours.
@@ -57,7 +59,7 @@ func (s *State) heldBy(pod *corev1.Pod, node string) *held {
 	if node == "" {
 		return nil
 	}
-	h := &held{node: node, use: podUse(pod, s.resources)}
+	h := &held{node: node, use: podUse(pod, s.resources), uid: pod.UID}
 	key, ours := workOf(pod)
 	if !ours && !s.listed(h.use) {
 		return h
@@ -222,8 +224,9 @@ func (e *entry) pods() []*cluster.Pod {
 	}
 	list := make([]*cluster.Pod, len(e.held))
 	for i, h := range e.held {
-		if h.made == nil || h.made.Workload != h.work.spec || h.made.Needs != h.work.needs {
-			h.made = &cluster.Pod{Name: h.name, Workload: h.work.spec, Use: h.use, Needs: h.work.needs}
+		gpus := e.heldGPUs(h)
+		if h.made == nil || h.made.Workload != h.work.spec || h.made.Needs != h.work.needs || h.made.GPUs != gpus {
+			h.made = &cluster.Pod{Name: h.name, Workload: h.work.spec, Use: h.use, Needs: h.work.needs, GPUs: gpus}
 		}
 		list[i] = h.made
 	}

@@ -23,6 +23,8 @@ type State struct {
 	pods      map[types.UID]podEntry
 	holds     map[types.UID]*hold
 	works     map[workKey]*work
+	// boards are those of the nodes, by wiring: nodes of a kind share theirs.
+	boards map[string]*gpu.Board
 
 	generation uint64
 	snapshot   *cluster.Snapshot
@@ -37,8 +39,10 @@ type State struct {
 
 // entry is what is known of one node. Its node is nil while only pods speak of it.
 type entry struct {
-	node *cluster.Machine
-	used cluster.Vector
+	// told is what the Node tells, node that with what is known of its inside.
+	told, node *cluster.Machine
+	inside     *inside
+	used       cluster.Vector
 	// held is what is listed of what is held there, by name.
 	held []*held
 }
@@ -74,6 +78,7 @@ func New(levels []cluster.Level, strategies *placement.Registry) *State {
 		pods:       make(map[types.UID]podEntry),
 		holds:      make(map[types.UID]*hold),
 		works:      make(map[workKey]*work),
+		boards:     make(map[string]*gpu.Board),
 		changed:    make(map[string]struct{}),
 		reordered:  true,
 		models:     make(map[cluster.GPUFacts]*gpu.Geometry),
@@ -98,15 +103,15 @@ func (s *State) SetNode(n *corev1.Node) (better bool) {
 	node, resources := translateNode(n, s.levels, s.resources)
 	s.learn(resources)
 	e := s.entry(n.Name)
-	old := e.node
+	old := e.told
 	if old != nil && equalNodes(old, node) {
 		return false
 	}
 	if old == nil || !equalPaths(old, node) {
 		s.reordered = true
 	}
-	node.Geometry = s.geometry(node.GPU)
-	e.node = node
+	e.told = node
+	e.node = s.withInside(node, e.inside)
 	s.touch(n.Name)
 	return true
 }
@@ -116,7 +121,7 @@ func (s *State) DropNode(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e, ok := s.nodes[name]; ok && e.node != nil {
-		e.node = nil
+		e.told, e.node = nil, nil
 		s.reordered = true
 		s.touch(name)
 		s.tidy(name)
@@ -218,7 +223,11 @@ func (s *State) frozen(name string) *cluster.Node {
 	if e == nil || e.node == nil {
 		return nil
 	}
-	return &cluster.Node{Machine: e.node, Used: e.used.Clone(), Pods: e.pods()}
+	n := &cluster.Node{Machine: e.node, Used: e.used.Clone(), Pods: e.pods()}
+	if e.inside != nil && e.node.Board != nil {
+		n.Taken = e.inside.taken
+	}
+	return n
 }
 
 // geometry returns how GPUs of the kind can be cut, one value for all nodes that have it.
@@ -247,7 +256,7 @@ func (s *State) touch(name string) { s.changed[name] = struct{}{} }
 // tidy forgets a node that is gone once nothing is held there any more.
 func (s *State) tidy(name string) {
 	e := s.nodes[name]
-	if e == nil || e.node != nil {
+	if e == nil || e.node != nil || e.inside != nil {
 		return
 	}
 	for _, x := range e.used {

@@ -13,6 +13,7 @@ import (
 
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
+	"github.com/reyisjones/gpu-orchestrator/core/gpu"
 )
 
 // told is what is told of a cluster, so that broken variants can be put in its place.
@@ -23,6 +24,8 @@ type told interface {
 	DropPod(uid types.UID) bool
 	SetWorkload(w *gpuv1alpha1.GPUWorkload)
 	DropWorkload(w *gpuv1alpha1.GPUWorkload)
+	SetInventory(n *gpuv1alpha1.GPUNode) (bool, error)
+	DropInventory(name string) bool
 	Snapshot() *cluster.Snapshot
 }
 
@@ -31,6 +34,7 @@ type story struct {
 	nodes     map[string]*corev1.Node
 	pods      map[string]*corev1.Pod
 	workloads map[string]*gpuv1alpha1.GPUWorkload
+	insides   map[string]*gpuv1alpha1.GPUNode
 }
 
 // draw tells of one event.
@@ -38,7 +42,7 @@ func (y *story) draw(t *rapid.T, s told) {
 	node := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "node")
 	uid := rapid.SampledFrom([]string{"p", "q", "r", "s", "t"}).Draw(t, "pod")
 	name := rapid.SampledFrom([]string{"v", "w"}).Draw(t, "workload")
-	switch rapid.IntRange(0, 8).Draw(t, "event") {
+	switch rapid.IntRange(0, 11).Draw(t, "event") {
 	case 0, 1:
 		n := gpuNode(node, rapid.Int64Range(0, 8).Draw(t, "gpus"))
 		n.Labels["gpu.warp.dev/leaf"] = rapid.SampledFrom([]string{"l1", "l2", ""}).Draw(t, "leaf")
@@ -62,6 +66,12 @@ func (y *story) draw(t *rapid.T, s told) {
 			delete(y.workloads, name)
 			s.DropWorkload(w)
 		}
+	case 9, 10:
+		y.insides[node] = drawnInventory(t, node)
+		_, _ = s.SetInventory(y.insides[node])
+	case 11:
+		delete(y.insides, node)
+		s.DropInventory(node)
 	}
 }
 
@@ -103,7 +113,7 @@ func drawnWorkload(t *rapid.T, name string) *gpuv1alpha1.GPUWorkload {
 // the two differ.
 func checkStory(t *rapid.T, tb testing.TB, wrap func(*State) told) string {
 	s := wrap(newState(tb))
-	y := &story{map[string]*corev1.Node{}, map[string]*corev1.Pod{}, map[string]*gpuv1alpha1.GPUWorkload{}}
+	y := &story{map[string]*corev1.Node{}, map[string]*corev1.Pod{}, map[string]*gpuv1alpha1.GPUWorkload{}, map[string]*gpuv1alpha1.GPUNode{}}
 	for range rapid.IntRange(1, 80).Draw(t, "events") {
 		y.draw(t, s)
 		if rapid.Bool().Draw(t, "look") {
@@ -119,6 +129,9 @@ func checkStory(t *rapid.T, tb testing.TB, wrap func(*State) told) string {
 	}
 	for _, n := range y.nodes {
 		fresh.SetNode(n)
+	}
+	for _, n := range y.insides {
+		_, _ = fresh.SetInventory(n)
 	}
 	if problem := inconsistent(s.Snapshot()); problem != "" {
 		return problem
@@ -160,9 +173,12 @@ func describe(s *cluster.Snapshot) string {
 				text += fmt.Sprintf(" %s=%d/%d", s.Resources.Name(i), n.Used.At(i), n.Allocatable.At(i))
 			}
 		}
-		text += "\n"
+		if n.Board != nil {
+			text += fmt.Sprintf(" %d GPUs inside, %v broken, %v taken, %d links", n.Board.Count(), n.Broken, n.Taken, n.Board.Links(gpu.All(8)))
+		}
+		text += fmt.Sprintf(" %+v\n", n.GPU)
 		for _, p := range n.Pods {
-			text += fmt.Sprintf("  %s of %+v", p.Name, *p.Workload)
+			text += fmt.Sprintf("  %s of %+v holds %v", p.Name, *p.Workload, p.GPUs)
 			for i := range s.Resources.Len() {
 				text += fmt.Sprintf(" %d", p.Use.At(i))
 			}
@@ -217,12 +233,27 @@ func (l lavish) DropPod(uid types.UID) bool {
 	return freed
 }
 
+// trusting goes by the first inventory of a node for good.
+type trusting struct {
+	*State
+	seen map[string]bool
+}
+
+func (s trusting) SetInventory(n *gpuv1alpha1.GPUNode) (bool, error) {
+	if s.seen[n.Name] {
+		return false, nil
+	}
+	s.seen[n.Name] = true
+	return s.State.SetInventory(n)
+}
+
 // The property above must be able to fail: each of these mistakes is found.
 func TestStoryPropertyFindsMistakes(t *testing.T) {
 	for name, wrap := range map[string]func(*State) told{
 		"a changed workload leaves its pods as they are": func(s *State) told { return faithless{s} },
 		"a workload that is gone is remembered":          func(s *State) told { return sentimental{s} },
 		"pods that are gone stay listed":                 func(s *State) told { return lavish{s} },
+		"what an agent tells later is not heard":         func(s *State) told { return trusting{s, map[string]bool{}} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := false

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -247,14 +248,23 @@ func TestNames(t *testing.T) {
 	for _, r := range list.APIResources {
 		served[r.Name] = r
 	}
-	r := served["gpuworkloads"]
-	if r.Kind != "GPUWorkload" || r.SingularName != "gpuworkload" || !r.Namespaced {
-		t.Errorf("got %+v", r)
+	kinds := map[string]metav1.APIResource{
+		"gpuworkloads": {Kind: "GPUWorkload", SingularName: "gpuworkload", ShortNames: []string{"gpuw"}, Namespaced: true},
+		"gpunodes":     {Kind: "GPUNode", SingularName: "gpunode", ShortNames: []string{"gpun"}},
 	}
-	if strings.Join(r.ShortNames, " ") != "gpuw" || strings.Join(r.Categories, " ") != "all" {
-		t.Errorf("short names %v, categories %v", r.ShortNames, r.Categories)
+	for name, want := range kinds {
+		r := served[name]
+		if r.Kind != want.Kind || r.SingularName != want.SingularName || r.Namespaced != want.Namespaced || !slices.Equal(r.ShortNames, want.ShortNames) {
+			t.Errorf("got %+v", r)
+		}
+		if strings.Join(r.Categories, " ") != "all" {
+			t.Errorf("%s: categories %v", name, r.Categories)
+		}
+		if _, ok := served[name+"/status"]; !ok {
+			t.Errorf("%s has no status of its own", name)
+		}
 	}
-	if _, ok := served["gpuworkloads/status"]; !ok || len(served) != 2 {
+	if len(served) != 2*len(kinds) {
 		t.Errorf("served: %v", served)
 	}
 }
