@@ -169,6 +169,25 @@ func checkSquare[T any](field string, matrix [][]T, n int) error {
 // Count returns the number of GPUs.
 func (b *Board) Count() int { return b.count }
 
+// Wiring returns what the board was made of, with what was not told left out. The caller may keep
+// it and write to it.
+func (b *Board) Wiring() Wiring {
+	w := Wiring{Count: b.count, NUMA: slices.Clone(b.numa)}
+	for _, row := range b.pcie {
+		w.PCIe = append(w.PCIe, slices.Clone(row))
+	}
+	if b.links != nil {
+		for i := range b.count {
+			row := make([]int, b.count)
+			for j := range row {
+				row[j] = int(b.links[i][j])
+			}
+			w.Links = append(w.Links, row)
+		}
+	}
+	return w
+}
+
 // Links returns the number of NVLinks inside the set; 0 also if they are unknown.
 func (b *Board) Links(set Mask) int {
 	if b.links == nil {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,8 +115,72 @@ func drawnAsk(t *rapid.T) *gpuv1alpha1.GPUWorkload {
 	return w
 }
 
+// drawnInsides draws what agents tell of some of the nodes.
+func drawnInsides(t *rapid.T, tb testing.TB, s *state.State, pods []*corev1.Pod) {
+	now := s.Snapshot()
+	whole := now.Resources.Index("nvidia.com/gpu")
+	for _, n := range now.Nodes() {
+		if pick(t, "known inside", false, true) {
+			drawnInside(t, tb, s, n.Name, int(n.Allocatable.At(whole)), pods)
+		}
+	}
+}
+
+// drawnInside draws more GPUs than the node offers, pairs that are bridged, and pods that hold
+// some of them.
+func drawnInside(t *rapid.T, tb testing.TB, s *state.State, node string, offered int, pods []*corev1.Pod) {
+	n := &gpuv1alpha1.GPUNode{ObjectMeta: metav1.ObjectMeta{Name: node}}
+	n.Status.Conditions = []metav1.Condition{{Type: gpuv1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
+	count := offered + pick(t, "more inside", 0, 0, 1)
+	bridged, wired, located := pick(t, "bridged", false, true), pick(t, "wired", false, true), pick(t, "located", false, true)
+	for i := range count {
+		d := gpuv1alpha1.GPUDevice{Index: int32(i), Product: "NVIDIA-A100-SXM4-40GB", MemoryMiB: 40960}
+		if i >= offered {
+			d.Problem = "XID 79"
+		}
+		for j := range count {
+			if bridged {
+				d.NVLinks = append(d.NVLinks, map[bool]int32{i^1 == j: 12}[true])
+			}
+			class := gpuv1alpha1.PCIePath("SYS")
+			switch {
+			case i == j:
+				class = "SELF"
+			case i/2 == j/2:
+				class = "PIX"
+			}
+			if wired {
+				d.PCIe = append(d.PCIe, class)
+			}
+		}
+		if located {
+			d.NUMANode = ptr.To(int32(i / 4))
+		}
+		n.Status.GPUs = append(n.Status.GPUs, d)
+	}
+	// Of the pods that drawnPods draws, some hold what they ask for.
+	next := int32(0)
+	for _, p := range pods {
+		asked := p.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"]
+		// Now and then an agent has not told of a pod yet, or tells of one that is gone.
+		switch held := asked.Value(); {
+		case p.Spec.NodeName != node || held == 0 || int(next)+int(held) > offered || pick(t, "silent", false, false, false, true):
+		default:
+			holder := gpuv1alpha1.GPUHolder{PodUID: string(p.UID)}
+			for range held {
+				holder.GPUs = append(holder.GPUs, next)
+				next++
+			}
+			n.Status.Holders = append(n.Status.Holders, holder)
+		}
+	}
+	if _, err := s.SetInventory(n); err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // drawnPods draws daemons, pods of others, and, on full nodes, more than the node has.
-func drawnPods(t *rapid.T, s *state.State, nodes int) {
+func drawnPods(t *rapid.T, s *state.State, nodes int) (pods []*corev1.Pod) {
 	for i := range rapid.IntRange(0, 12).Draw(t, "running") {
 		p := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "others", Name: fmt.Sprintf("p%d", i), UID: types.UID(fmt.Sprintf("p%d", i))},
@@ -127,7 +192,9 @@ func drawnPods(t *rapid.T, s *state.State, nodes int) {
 		}
 		p.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: requests}}}
 		s.SetPod(p)
+		pods = append(pods, p)
 	}
+	return pods
 }
 
 func newScenarios(t testing.TB, w *gpuv1alpha1.GPUWorkload) *scenarios {
@@ -163,10 +230,10 @@ func checkSameAnswer(t *rapid.T, tb testing.TB, spoil func(string) string) strin
 	for i := range nodes {
 		h.state.SetNode(drawnNode(t, fmt.Sprintf("n%d", i)))
 	}
-	drawnPods(t, h.state, nodes)
+	drawnInsides(t, tb, h.state, drawnPods(t, h.state, nodes))
 	h.state.SetWorkload(w)
 	told := get(h, "?workload=team-a/job.v1")
-	if told.Code != http.StatusOK && strings.Contains(told.Body.String(), "which a file cannot say") {
+	if told.Code != http.StatusOK && (strings.Contains(told.Body.String(), "which a file cannot say") || strings.Contains(told.Body.String(), "pods that are not there")) {
 		return ""
 	}
 	if told.Code != http.StatusOK {
@@ -193,13 +260,27 @@ func checkSameAnswer(t *rapid.T, tb testing.TB, spoil func(string) string) strin
 	for _, node := range nodeOf {
 		placed[node]++
 	}
+	var gpus []string
+	for i, node := range live.Nodes() {
+		if masks := live.Groups[0].GPUs; masks != nil && masks[i] != 0 {
+			gpus = append(gpus, fmt.Sprint(node, masks[i].Indexes()))
+		}
+	}
+	var fileGPUs []string
+	for node, sets := range answer.GPUs {
+		for _, set := range sets {
+			fileGPUs = append(fileGPUs, fmt.Sprint(node, set))
+		}
+	}
+	slices.Sort(gpus)
+	slices.Sort(fileGPUs)
 	// The file has one label for a level, and no cluster that ever knew of other resources: where
 	// no node has either, the same is said in other words.
 	sameReason := answer.Reason == live.Why.Sentence || strings.Contains(live.Why.Sentence, "no node carries level") ||
 		strings.Contains(live.Why.Sentence, "which the template asks for")
-	if answer.Feasible != live.Feasible || !sameReason || !maps.Equal(placed, answer.Placement["main"]) {
-		return fmt.Sprintf("live: %v %v %s\nfile: %v %v %s\n%s", live.Feasible, placed, live.Why.Sentence,
-			answer.Feasible, answer.Placement["main"], answer.Reason, text)
+	if answer.Feasible != live.Feasible || !sameReason || !maps.Equal(placed, answer.Placement["main"]) || !slices.Equal(gpus, fileGPUs) {
+		return fmt.Sprintf("live: %v %v %v %s\nfile: %v %v %v %s\n%s", live.Feasible, placed, gpus, live.Why.Sentence,
+			answer.Feasible, answer.Placement["main"], fileGPUs, answer.Reason, text)
 	}
 	// What the workload holds now is no part of the question.
 	if again := get(h, "?workload=team-a/job.v1"); again.Body.String() != told.Body.String() {
@@ -239,7 +320,9 @@ func TestScenarioPropertyFindsMistakes(t *testing.T) {
 			}
 			return text
 		},
-		"the minimum is lost": without("minCount:"),
+		"the minimum is lost":     without("minCount:"),
+		"what is inside is lost":  without("gpus: {"),
+		"who holds which is lost": without("    gpus: ["),
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := false

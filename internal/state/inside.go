@@ -111,7 +111,9 @@ func (s *State) setInside(name string, next *inside) (changed bool) {
 func (s *State) withInside(told *cluster.Machine, in *inside) *cluster.Machine {
 	m := *told
 	if in != nil {
-		m.Board, m.Broken = in.board, in.broken
+		if s.countsGPUs(told, in.board.Count()) {
+			m.Board, m.Broken = in.board, in.broken
+		}
 		// The labels have the first word: an administrator may have written them.
 		m.GPU.Product = cmp.Or(m.GPU.Product, in.facts.Product)
 		m.GPU.Architecture = cmp.Or(m.GPU.Architecture, in.facts.Architecture)
@@ -119,6 +121,15 @@ func (s *State) withInside(told *cluster.Machine, in *inside) *cluster.Machine {
 	}
 	m.Geometry = s.geometry(m.GPU)
 	return &m
+}
+
+// countsGPUs tells whether the GPUs that the node offers are those that are inside: not so where
+// it lends each to several pods under the same name, or offers MIG instances under it.
+func (s *State) countsGPUs(m *cluster.Machine, inside int) bool {
+	if m.GPU.Replicas > 1 || strings.Contains(m.GPU.Product, "-MIG-") {
+		return false
+	}
+	return m.Allocatable.At(s.resources.Index(resourceGPU)) <= int64(inside)
 }
 
 // readInside translates an inventory. The result is nil without an error where it tells of no

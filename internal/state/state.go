@@ -226,6 +226,12 @@ func (s *State) frozen(name string) *cluster.Node {
 	n := &cluster.Node{Machine: e.node, Used: e.used.Clone(), Pods: e.pods()}
 	if e.inside != nil && e.node.Board != nil {
 		n.Taken = e.inside.taken
+		// What is in use inside cannot be free outside, whatever pods are known.
+		i := s.resources.Index(resourceGPU)
+		if over := n.Free(i) - int64((n.WholeGPUs() | n.Broken).Count()); i >= 0 && over > 0 {
+			n.Used = append(n.Used, make(cluster.Vector, max(0, i+1-len(n.Used)))...)
+			n.Used[i] += over
+		}
 	}
 	return n
 }

@@ -156,7 +156,7 @@ func inconsistent(s *cluster.Snapshot) string {
 			sum = sum.Add(p.Use)
 		}
 		for i := range s.Resources.Len() {
-			if listed := sum.At(i); listed > n.Used.At(i) || s.Resources.Name(i) == "nvidia.com/gpu" && listed != n.Used.At(i) {
+			if listed := sum.At(i); listed > n.Used.At(i) || n.Board == nil && s.Resources.Name(i) == "nvidia.com/gpu" && listed != n.Used.At(i) {
 				return fmt.Sprintf("the pods on %s hold %d %s, used are %d", n.Name, listed, s.Resources.Name(i), n.Used.At(i))
 			}
 		}

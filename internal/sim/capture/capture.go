@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
+	"github.com/reyisjones/gpu-orchestrator/core/gpu"
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
 )
 
@@ -47,12 +49,37 @@ func sayable(s *cluster.Snapshot, r *placement.Request) error {
 		return errors.New("it is about members that are replaced, or avoids nodes")
 	}
 	for _, n := range s.Nodes() {
-		if n.Board != nil {
-			return fmt.Errorf("the inside of node %s is known", n.Name)
+		if err := sayableInside(s, n); err != nil {
+			return err
 		}
 	}
 	return nil
 }
+
+// sayableInside returns an error where what is known of the inside of a node and what is known of
+// its pods do not agree, as it is for a moment after a pod came or went: a file must not say so.
+func sayableInside(s *cluster.Snapshot, n *cluster.Node) error {
+	if n.Board == nil {
+		return nil
+	}
+	whole := s.Resources.Index(gpuResource)
+	taken := n.Taken
+	for _, p := range n.Pods {
+		if p.GPUs != 0 && int64(p.GPUs.Count()) != p.Use.At(whole) {
+			return fmt.Errorf("pod %s asks for %d GPUs of node %s and holds %d", p.Name, p.Use.At(whole), n.Name, p.GPUs.Count())
+		}
+		taken &^= p.GPUs
+	}
+	if n.Used.At(whole) > n.Allocatable.At(whole) {
+		return fmt.Errorf("pods that are not there any more, or not yet, hold GPUs of node %s", n.Name)
+	}
+	if free := gpu.All(n.Board.Count()) &^ taken; n.Allocatable.At(whole) > int64(free.Count()) {
+		return fmt.Errorf("GPUs of node %s are in use by pods that are not there", n.Name)
+	}
+	return nil
+}
+
+const gpuResource = "nvidia.com/gpu"
 
 // kebab returns the name in the form that scenarios have.
 func kebab(name string) string {
@@ -89,16 +116,40 @@ func (w *writer) node(n *cluster.Node, first bool) node {
 	for _, t := range n.Taints {
 		out.Taints = append(out.Taints, taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect)})
 	}
-	if n.GPU != (cluster.GPUFacts{}) {
+	if n.GPU != (cluster.GPUFacts{}) || n.Board != nil {
 		out.GPUs = &gpus{
-			Opaque: true, Product: n.GPU.Product, Architecture: n.GPU.Architecture,
+			Opaque: n.Board == nil, Product: n.GPU.Product, Architecture: n.GPU.Architecture,
 			MemoryMiB: n.GPU.MemoryMiB, Replicas: n.GPU.Replicas, Sharing: n.GPU.Sharing,
 		}
 		if n.GPU.Sharing == "none" {
 			out.GPUs.Sharing = ""
 		}
 	}
+	if n.Board != nil {
+		out.GPUs.furnish(n)
+	}
 	return out
+}
+
+// furnish writes what is known of the inside of a node, less what its pods hold.
+func (g *gpus) furnish(n *cluster.Node) {
+	w := n.Board.Wiring()
+	g.Links, g.NUMA = w.Links, w.NUMA
+	for _, row := range w.PCIe {
+		var words []string
+		for _, class := range row {
+			words = append(words, class.String())
+		}
+		g.PCIe = append(g.PCIe, words)
+	}
+	if w.Links == nil && w.PCIe == nil && w.NUMA == nil {
+		g.NUMA = slices.Repeat([]int{-1}, w.Count) // It says how many there are.
+	}
+	used := n.Taken
+	for _, p := range n.Pods {
+		used &^= p.GPUs
+	}
+	g.Used, g.Broken = used.Indexes(), n.Broken.Indexes()
 }
 
 // running writes the node's pods, those that are listed one by one and the others as one.
@@ -142,6 +193,7 @@ func (w *writer) pod(p *cluster.Pod, on string, use cluster.Vector) running {
 		Priority:    p.Workload.Priority,
 		Node:        on,
 		Requests:    w.amounts(use),
+		GPUs:        p.GPUs.Indexes(),
 		Preemptible: p.Workload.Preemptible,
 		Movable:     p.Workload.Movable,
 		Level:       w.levels.key[p.Workload.Level],

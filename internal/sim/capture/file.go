@@ -31,12 +31,17 @@ type taint struct {
 }
 
 type gpus struct {
-	Opaque       bool   `yaml:"opaque"`
-	Product      string `yaml:"product,omitempty"`
-	Architecture string `yaml:"architecture,omitempty"`
-	MemoryMiB    int64  `yaml:"memoryMiB,omitempty"`
-	Replicas     int    `yaml:"replicas,omitempty"`
-	Sharing      string `yaml:"sharing,omitempty"`
+	Opaque       bool       `yaml:"opaque,omitempty"`
+	Product      string     `yaml:"product,omitempty"`
+	Architecture string     `yaml:"architecture,omitempty"`
+	MemoryMiB    int64      `yaml:"memoryMiB,omitempty"`
+	Replicas     int        `yaml:"replicas,omitempty"`
+	Sharing      string     `yaml:"sharing,omitempty"`
+	Links        [][]int    `yaml:"links,omitempty"`
+	PCIe         [][]string `yaml:"pcie,omitempty"`
+	NUMA         []int      `yaml:"numa,omitempty"`
+	Used         []int      `yaml:"used,omitempty"`
+	Broken       []int      `yaml:"broken,omitempty"`
 }
 
 type running struct {
@@ -45,6 +50,7 @@ type running struct {
 	Priority     int32             `yaml:"priority,omitempty"`
 	Node         string            `yaml:"node"`
 	Requests     amounts           `yaml:"requests,flow"`
+	GPUs         []int             `yaml:"gpus,omitempty,flow"`
 	Preemptible  bool              `yaml:"preemptible"`
 	Movable      bool              `yaml:"movable,omitempty"`
 	Level        string            `yaml:"level,omitempty"`
