@@ -23,6 +23,9 @@ type State struct {
 	pods      map[types.UID]podEntry
 	holds     map[types.UID]*hold
 	works     map[workKey]*work
+	// gangs are the pods of gangs of plain pods, gangOf the gang of each.
+	gangs  map[types.NamespacedName]map[types.UID]GangMember
+	gangOf map[types.UID]types.NamespacedName
 
 	generation uint64
 	snapshot   *cluster.Snapshot
@@ -74,6 +77,8 @@ func New(levels []cluster.Level, strategies *placement.Registry) *State {
 		pods:       make(map[types.UID]podEntry),
 		holds:      make(map[types.UID]*hold),
 		works:      make(map[workKey]*work),
+		gangs:      make(map[types.NamespacedName]map[types.UID]GangMember),
+		gangOf:     make(map[types.UID]types.NamespacedName),
 		changed:    make(map[string]struct{}),
 		reordered:  true,
 		models:     make(map[cluster.GPUFacts]*gpu.Geometry),
@@ -127,6 +132,7 @@ func (s *State) DropNode(name string) {
 func (s *State) SetPod(pod *corev1.Pod) (freed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.join(pod)
 	old := s.pods[pod.UID]
 	next := podEntry{pod: pod, held: s.heldBy(pod, holdsNode(pod)), settled: old.settled}
 	m, isMember := memberOf(pod)
@@ -160,6 +166,7 @@ func (s *State) SetPod(pod *corev1.Pod) (freed bool) {
 func (s *State) DropPod(uid types.UID) (freed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.leave(uid)
 	old := s.pods[uid]
 	delete(s.pods, uid)
 	s.give(old.held)
