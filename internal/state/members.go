@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
+	"github.com/reyisjones/gpu-orchestrator/core/cluster"
 )
 
 // GangMember is a pod that belongs to a gang of plain pods and has not ended.
@@ -39,14 +40,31 @@ func (s *State) Members(gang types.NamespacedName) []GangMember {
 	return members
 }
 
-// NodeOf returns the node that a pod holds room on, "" if it holds none.
-func (s *State) NodeOf(uid types.UID) string {
+// Holding is what a bound pod holds, and for whom.
+type Holding struct {
+	Node string
+	Use  cluster.Vector
+	// Workload is what the pod stands or falls with, nil where nobody keeps count: a pod of
+	// somebody else's without any device. Ours says that it is a GPUWorkload.
+	Workload *cluster.Workload
+	Ours     bool
+	// Gang is the gang of plain pods that it belongs to, zero if there is none.
+	Gang types.NamespacedName
+}
+
+// Holding returns what a pod holds; false if it holds nothing.
+func (s *State) Holding(uid types.UID) (Holding, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if h := s.pods[uid].held; h != nil {
-		return h.node
+	h := s.pods[uid].held
+	if h == nil {
+		return Holding{}, false
 	}
-	return ""
+	holding := Holding{Node: h.node, Use: h.use, Gang: s.gangOf[uid]}
+	if h.work != nil {
+		holding.Workload, holding.Ours = h.work.spec, h.work.ours()
+	}
+	return holding, true
 }
 
 // RankOf returns the rank of a plain pod: what its annotation says, or the number that its Job or

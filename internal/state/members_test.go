@@ -49,8 +49,11 @@ func TestMembersOfAGang(t *testing.T) {
 	check("two of three", "a@n1", "b@")
 	s.SetPod(gpuPod("b", 1, inGang("g", "3"), bound("n2")))
 	check("the second is bound", "a@n1", "b@n2")
-	if node := s.NodeOf("b"); node != "n2" {
-		t.Errorf("b is on %q", node)
+	if h, ok := s.Holding("b"); !ok || h.Node != "n2" || h.Gang != gang || h.Ours {
+		t.Errorf("b holds %+v", h)
+	}
+	if h, ok := s.Holding("other"); ok {
+		t.Errorf("a pod that waits holds %+v", h)
 	}
 	leaving := gpuPod("a", 1, inGang("g", "3"), bound("n1"))
 	leaving.DeletionTimestamp = &metav1.Time{}
