@@ -130,7 +130,7 @@ func (x *Extender) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	world := state.New(x.config.Settings.Levels(), strategies)
+	world := state.New(state.Levels(x.config.Settings.TopologyLevels), strategies)
 	nothing := func() {}
 	fed, err := world.Feed(ctx, mgr.GetCache(), nothing, nothing)
 	if err != nil {
@@ -224,19 +224,23 @@ func (s *server) Start(ctx context.Context) error {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 	}
-	done := context.AfterFunc(ctx, func() {
-		// The parent has ended; those who were asking get their answers.
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		// Those who are asking get their answers still.
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 		defer cancel()
 		if err := web.Shutdown(last); err != nil {
 			s.log.Info("requests were cut off", "problem", err.Error())
 		}
 	})
-	defer done()
 	if s.serving.Insecure {
 		err = web.Serve(listener)
 	} else {
 		err = web.ServeTLS(listener, "", "")
+	}
+	if !stop() {
+		<-ended
 	}
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil

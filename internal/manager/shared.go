@@ -7,12 +7,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-
-	"github.com/reyisjones/gpu-orchestrator/core/cluster"
 )
-
-// Levels returns the topology levels, outermost first.
-func (c *Config) Levels() []cluster.Level { return c.levels() }
 
 // Connect finds the cluster by a kubeconfig file, or, with "", where kubectl looks.
 func Connect(kubeconfig string) (*rest.Config, error) {
