@@ -44,6 +44,9 @@ type Config struct {
 	Manager bool
 	// ManagerArgs are added to the manager's command line.
 	ManagerArgs []string
+	// Extender has the scheduler ask the extender about GPU pods; ExtenderIgnorable has it do
+	// without while the extender does not answer.
+	Extender, ExtenderIgnorable bool
 	// Demo runs the demonstration once the cluster is up.
 	Demo bool
 	// Once leaves after the demonstration instead of staying up.
@@ -97,6 +100,11 @@ func (s *Sandbox) run(ctx context.Context, mine *instance.Instance) error {
 	s.plane, err = controlplane.New(controlplane.Layout{Dir: s.Dir}, s.Executable, s.Nodes)
 	if err != nil {
 		return err
+	}
+	if s.Extender {
+		if err := s.plane.AddExtender(s.ExtenderIgnorable); err != nil {
+			return err
+		}
 	}
 	s.state.APIServer, s.state.Kubeconfig, s.state.Logs = s.plane.URL(), s.plane.Kubeconfig(), s.plane.Logs()
 	if s.Manager {

@@ -122,6 +122,11 @@ func (s *Sandbox) install(ctx context.Context, restConfig *rest.Config, client k
 	if err := s.plane.Authority().WriteTokenKubeconfig(s.plane.ManagerKubeconfig(), s.plane.URL(), user, token); err != nil {
 		return err
 	}
+	if s.Extender {
+		if err := s.startExtender(ctx, restConfig, client); err != nil {
+			return err
+		}
+	}
 	if !s.Manager {
 		// The kubeconfig stands ready for a manager that somebody else starts.
 		return nil

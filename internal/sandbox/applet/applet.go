@@ -21,6 +21,7 @@ type Main func() int
 func table() map[string]Main {
 	return map[string]Main{
 		"etcd":                    etcd,
+		"extender":                runExtender,
 		"kube-apiserver":          kubeAPIServer,
 		"kube-controller-manager": kubeControllerManager,
 		"kube-scheduler":          kubeScheduler,

@@ -37,6 +37,8 @@ func up() *cobra.Command {
 	flags.BoolVar(&config.Demo, "demo", false, "run a few GPU workloads and show what happens")
 	flags.BoolVar(&config.Once, "once", false, "with --demo: end after it; the exit code says whether it succeeded")
 	noManager := flags.Bool("no-manager", false, "install gpu-orchestrator's resources but do not run its manager")
+	flags.BoolVar(&config.Extender, "extender", false, "have the stock scheduler ask gpu-orchestrator's extender about GPU pods")
+	flags.BoolVar(&config.ExtenderIgnorable, "extender-ignorable", false, "with --extender: place GPU pods without it while it does not answer")
 	flags.StringArrayVar(&config.ManagerArgs, "manager-arg", nil, "further argument of the manager, may be repeated")
 
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -69,6 +71,8 @@ func validate(config sandbox.Config) error {
 		return errors.New("--gpus-per-node must be at least 1")
 	case config.Once && !config.Demo:
 		return errors.New("--once is for --demo: without it there is nothing to wait for")
+	case config.ExtenderIgnorable && !config.Extender:
+		return errors.New("--extender-ignorable is for --extender")
 	case config.Demo && !config.Manager:
 		return errors.New("--demo needs the manager: leave --no-manager out")
 	}

@@ -33,6 +33,8 @@ func (c *ControlPlane) healthURL(name string) string {
 		return "https://" + address(c.Ports.Scheduler) + "/readyz"
 	case Kwok:
 		return "http://" + address(c.Ports.Kwok) + "/healthz"
+	case Extender:
+		return c.ExtenderURL() + "/readyz"
 	default:
 		return c.ManagerHealthURL()
 	}

@@ -19,6 +19,8 @@ type Ports struct {
 	Kwok              int
 	ManagerMetrics    int
 	ManagerHealth     int
+	Extender          int
+	ExtenderMetrics   int
 }
 
 // freePorts picks ports that nobody listens on. All are held until the last is
@@ -28,6 +30,7 @@ func freePorts() (Ports, error) {
 	for _, port := range []*int{
 		&p.Etcd, &p.EtcdPeer, &p.APIServer, &p.ControllerManager,
 		&p.Scheduler, &p.Kwok, &p.ManagerMetrics, &p.ManagerHealth,
+		&p.Extender, &p.ExtenderMetrics,
 	} {
 		listener, err := net.Listen("tcp", address(0))
 		if err != nil {
