@@ -126,8 +126,12 @@ func planned(pod *corev1.Pod) string {
 	return state.PlannedNode(pod)
 }
 
-// wantsGPU tells whether the pod asks for what we decide about.
+// wantsGPU tells whether the pod asks for what we decide about. One whose amounts cannot be reckoned
+// with is ours to refuse.
 func wantsGPU(pod *corev1.Pod) bool {
+	if state.CheckAmounts(&pod.Spec) != nil {
+		return true
+	}
 	name, count := state.GPUOf(pod)
 	return name != "" && count > 0
 }

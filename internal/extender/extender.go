@@ -39,9 +39,6 @@ import (
 // whoever needs longer to ask or to listen is in the way.
 const (
 	maxConnections    = 256
-	headerTimeout     = 5 * time.Second
-	requestTimeout    = 15 * time.Second
-	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 16 << 10
 	shutdownTimeout   = 5 * time.Second
 	gracefulShutdown  = 8 * time.Second
@@ -152,9 +149,10 @@ func (x *Extender) Run(ctx context.Context) error {
 		ready:   readiness(func() bool { return fed() && held() }),
 		client:  x.config.Serving.authorize,
 		largest: int64(x.config.RequestMiB) << 20,
+		catchUp: defaultCatchUp,
 	}
 	h.room = semaphore.NewWeighted(bodiesAtOnce * h.largest)
-	server := &server{serving: x.config.Serving, handler: h.routes(), log: log}
+	server := &server{serving: x.config.Serving, handler: h.routes(), log: log, limits: defaultLimits()}
 	if err := server.watchCertificate(mgr); err != nil {
 		return err
 	}
@@ -187,6 +185,17 @@ type server struct {
 	handler http.Handler
 	log     logr.Logger
 	tls     *tls.Config
+	limits  limits
+	// listening, if set, is told where.
+	listening func(net.Addr)
+}
+
+// limits is how long a client may take to send the header of a request and all of it, which is also
+// how long the answer may take from there, and how long its connection stays open without one.
+type limits struct{ header, request, idle time.Duration }
+
+func defaultLimits() limits {
+	return limits{header: 5 * time.Second, request: 15 * time.Second, idle: 2 * time.Minute}
 }
 
 // watchCertificate has the certificate read again when it changes.
@@ -214,14 +223,17 @@ func (s *server) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}
+	if s.listening != nil {
+		s.listening(listener.Addr())
+	}
 	listener = netutil.LimitListener(listener, maxConnections)
 	web := &http.Server{
 		Handler:           s.handler,
 		TLSConfig:         s.tls,
-		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       requestTimeout,
-		WriteTimeout:      requestTimeout,
-		IdleTimeout:       idleTimeout,
+		ReadHeaderTimeout: s.limits.header,
+		ReadTimeout:       s.limits.request,
+		WriteTimeout:      s.limits.request,
+		IdleTimeout:       s.limits.idle,
 		MaxHeaderBytes:    maxHeaderBytes,
 	}
 	ended := make(chan struct{})

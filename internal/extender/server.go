@@ -33,10 +33,8 @@ const (
 const (
 	// bodiesAtOnce is how many of the largest bodies are in memory at the same time; smaller ones
 	// are as many more.
-	bodiesAtOnce = 2
-	// catchUp is how long an answer waits for the informers to show the pod that is asked about:
-	// kube-scheduler heard of it from the same API server, at most a little earlier.
-	catchUp         = 250 * time.Millisecond
+	bodiesAtOnce    = 2
+	defaultCatchUp  = 250 * time.Millisecond
 	catchUpInterval = 2 * time.Millisecond
 	// liveWithin bounds the one live read, after a binding whose answer was an error.
 	liveWithin = 2 * time.Second
@@ -65,6 +63,9 @@ type handler struct {
 	// largest is the largest body that is read, in bytes; room is for those of all requests.
 	largest int64
 	room    *semaphore.Weighted
+	// catchUp is how long an answer waits for the informers to show the pod that is asked about:
+	// kube-scheduler heard of it from the same API server, at most a little earlier.
+	catchUp time.Duration
 }
 
 // routes returns all that the extender serves on its port.
@@ -252,7 +253,7 @@ func (h *handler) preempt(ctx context.Context, body []byte) (answer, error) {
 // know it is behind whoever asks, and says so rather than answer from the past.
 func (h *handler) awaitSeen(ctx context.Context, pod *corev1.Pod) error {
 	key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
-	err := wait.PollUntilContextTimeout(ctx, catchUpInterval, catchUp, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, catchUpInterval, h.catchUp, true, func(ctx context.Context) (bool, error) {
 		seen, err := h.cluster.Seen(ctx, key)
 		if apierrors.IsNotFound(err) {
 			return false, nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -168,9 +169,22 @@ func readBinding(body []byte) (*extenderv1.ExtenderBindingArgs, error) {
 	return &b, nil
 }
 
+// largestPod is more than any API server stores: etcd's limit is 1.5 MiB.
+const largestPod = 4 << 20
+
+// endless matches amounts that take minutes to read: a quantity of 1e-99999999 is legal, and as an
+// exact number has that many digits. No exponent of four digits means anything.
+func endless() *regexp.Regexp { return regexp.MustCompile(`"[+-]?[0-9.]+[eE][+-]?[0-9]{4,}"`) }
+
 func readPod(raw json.RawMessage) (*corev1.Pod, error) {
-	if len(raw) == 0 || string(raw) == "null" {
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
 		return nil, errors.New("Pod is missing")
+	case len(raw) > largestPod:
+		return nil, fmt.Errorf("Pod has %d bytes, more than any API server stores", len(raw))
+	}
+	if amount := endless().Find(raw); amount != nil {
+		return nil, fmt.Errorf("reading Pod: %.40s is no amount of anything", amount)
 	}
 	var pod corev1.Pod
 	// A newer kube-scheduler sends fields that this program does not know: they are no mistake.

@@ -72,6 +72,7 @@ func newWorld(t testing.TB) *world {
 		ready:   func() error { return nil },
 		client:  func(*http.Request, string) error { return nil },
 		largest: 1 << 20,
+		catchUp: defaultCatchUp,
 		room:    semaphore.NewWeighted(2 << 20),
 	}
 	return w
