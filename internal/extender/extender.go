@@ -141,12 +141,18 @@ func (x *Extender) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("setting up a client: %w", err)
 	}
+	heart := &pulse{clock: clock.RealClock{}, reach: func(ctx context.Context) error {
+		return typed.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Error()
+	}}
+	if err := mgr.Add(heart); err != nil {
+		return fmt.Errorf("setting up the pulse: %w", err)
+	}
 	h := &handler{
 		engine:  newEngine(world, clock.RealClock{}),
 		cluster: &apiServer{cached: mgr.GetCache(), typed: typed},
 		metrics: x.metrics,
 		log:     log,
-		ready:   readiness(func() bool { return fed() && held() }),
+		ready:   readiness(func() bool { return fed() && held() }, heart.check),
 		client:  x.config.Serving.authorize,
 		largest: int64(x.config.RequestMiB) << 20,
 		catchUp: defaultCatchUp,
@@ -169,12 +175,12 @@ func (x *Extender) Run(ctx context.Context) error {
 var errNotSynced = errors.New("nodes, pods and workloads have not been read completely yet")
 
 // readiness tells why no answer can be given.
-func readiness(synced func() bool) func() error {
+func readiness(synced func() bool, fresh func() error) func() error {
 	return func() error {
 		if !synced() {
 			return errNotSynced
 		}
-		return nil
+		return fresh()
 	}
 }
 

@@ -83,7 +83,7 @@ func TestRequestsThatCannotBeAnswered(t *testing.T) {
 
 func TestNothingIsAnsweredBeforeEverythingIsRead(t *testing.T) {
 	w := newWorld(t)
-	w.handler.ready = readiness(func() bool { return false })
+	w.handler.ready = readiness(func() bool { return false }, func() error { return nil })
 	web := httptest.NewServer(w.handler.routes())
 	defer web.Close()
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 503} {
