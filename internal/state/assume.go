@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
 )
@@ -51,6 +52,21 @@ func (s *State) nodeOf(pod *corev1.Pod) string {
 // may be evicted, and the gang that it names is what it stands or falls with, whoever made it.
 // That is how a scheduler sees pods. It must be called before the first pod is told.
 func (s *State) JudgePodsAlone() { s.podsAlone = true }
+
+// companyOf says what a pod stands or falls with where it is judged alone: the gang or PodGroup
+// that it names. The pods of a GPUWorkload are their manager's to evict.
+func companyOf(pod *corev1.Pod, key workKey) workKey {
+	name := pod.Namespace + "/Pod/" + pod.Name
+	switch {
+	case key.uid != "":
+		return workKey{name: key.name, spared: true}
+	case pod.Spec.SchedulingGroup != nil && pod.Spec.SchedulingGroup.PodGroupName != nil:
+		name = pod.Namespace + "/PodGroup/" + *pod.Spec.SchedulingGroup.PodGroupName
+	case pod.Labels[gpuv1alpha1.GangLabel] != "":
+		name = pod.Namespace + "/Gang/" + pod.Labels[gpuv1alpha1.GangLabel]
+	}
+	return workKey{name: name}
+}
 
 // PlanPods answers PodQuestion in the cluster as it is now. Avoid names nodes that are left out,
 // and preempts allows to take the place of pods of lower priority. It holds nothing: Assume does.
