@@ -3,13 +3,16 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/sets"
 	toolscache "k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"github.com/reyisjones/gpu-orchestrator/core/placement"
 	"github.com/reyisjones/gpu-orchestrator/internal/state"
 )
 
@@ -114,7 +117,7 @@ func (p *Plugin) planAlone(pod *corev1.Pod) (*course, *fwk.Status) {
 	if err != nil {
 		return nil, refuse(err.Error())
 	}
-	d, err := p.state.PlanPods(pod, &ask, state.PodsAsked{Count: 1})
+	d, err := p.state.PlanPods(&ask, askedAlone(pod))
 	switch {
 	case err != nil:
 		return nil, refuse(err.Error())
@@ -157,7 +160,7 @@ func (p *Plugin) planMember(s fwk.CycleState, pod *corev1.Pod) (*course, *fwk.St
 	if leader := g.leader(); g.refusal != "" && leader.pod.UID != pod.UID {
 		return nil, refuse(fmt.Sprintf("gang %s waits for room; pod %s tells for what", g.name.Name, leader.pod.Name))
 	}
-	d, err := p.state.PlanPods(pod, &ask, p.asked(g, &ask))
+	d, err := p.state.PlanPods(&ask, p.asked(g, &ask))
 	if err != nil {
 		return nil, refuse(err.Error())
 	}
@@ -165,7 +168,7 @@ func (p *Plugin) planMember(s fwk.CycleState, pod *corev1.Pod) (*course, *fwk.St
 		g.refusal = d.Why.Sentence
 		return nil, refuse(fmt.Sprintf("gang %s: %s", g.name.Name, d.Why.Sentence))
 	}
-	p.assign(g, d.Nodes())
+	p.assign(g, &d)
 	p.sendFor(s, g, pod)
 	if m.phase != planned {
 		return nil, refuse(fmt.Sprintf("gang %s goes on with %d pods; there is no room for more", g.name.Name, d.Size()))
@@ -175,22 +178,56 @@ func (p *Plugin) planMember(s fwk.CycleState, pod *corev1.Pod) (*course, *fwk.St
 
 // asked is the question about the members of the gang that have no node.
 func (d *desk) asked(g *gang, ask *state.PodGang) state.PodsAsked {
-	q := state.PodsAsked{Count: g.count(idle), Kept: g.kept(), Avoid: g.avoided(d.clock.Now(), d.args.AvoidNodeFor.Duration)}
+	q := state.PodsAsked{Parts: parts(g.in(idle)), Kept: g.kept(), Avoid: g.avoided(d.clock.Now(), d.args.AvoidNodeFor.Duration)}
 	if ask.Min < ask.Size {
 		q.Least = max(1, ask.Min-len(q.Kept))
 	}
 	return q
 }
 
-// assign gives nodes to the members without one, in the order of their ranks, and holds the room.
-func (p *Plugin) assign(g *gang, nodes []string) {
+// askedAlone is the question about a pod without a gang.
+func askedAlone(pod *corev1.Pod) state.PodsAsked {
+	return state.PodsAsked{Parts: []state.PodPart{{Pod: pod, Count: 1}}}
+}
+
+// parts groups members that are alike, by the rank of the first of each.
+func parts(members []*member) []state.PodPart {
+	var list []state.PodPart
+	for _, m := range members {
+		i := slices.IndexFunc(list, func(p state.PodPart) bool { return alike(p.Pod, m.pod) })
+		if i < 0 {
+			i, list = len(list), append(list, state.PodPart{Pod: m.pod})
+		}
+		list[i].Count++
+	}
+	return list
+}
+
+// alike tells whether two pods ask the same of their nodes.
+func alike(a, b *corev1.Pod) bool {
+	same := equality.Semantic.DeepEqual
+	sameSize := func(x, y []corev1.Container) bool {
+		return slices.EqualFunc(x, y, func(c, d corev1.Container) bool { return same(c.Resources, d.Resources) })
+	}
+	return sameSize(a.Spec.Containers, b.Spec.Containers) && sameSize(a.Spec.InitContainers, b.Spec.InitContainers) &&
+		same(a.Spec.NodeSelector, b.Spec.NodeSelector) && same(a.Spec.Affinity, b.Spec.Affinity) &&
+		same(a.Spec.Tolerations, b.Spec.Tolerations) && same(a.Spec.Overhead, b.Spec.Overhead) && same(a.Spec.Resources, b.Spec.Resources)
+}
+
+// assign gives nodes to the members without one, those that are alike in the order of their
+// ranks, and holds the room.
+func (p *Plugin) assign(g *gang, d *placement.Decision) {
 	g.round++
 	g.refusal, g.tell = "", false
-	for i, m := range g.in(idle) {
-		if i >= len(nodes) {
-			break
+	next := make([]int, len(d.Groups))
+	kinds := parts(g.in(idle))
+	for _, m := range g.in(idle) {
+		i := slices.IndexFunc(kinds, func(p state.PodPart) bool { return alike(p.Pod, m.pod) })
+		if next[i] == len(d.Groups[i].Nodes) {
+			continue
 		}
-		m.phase, m.node, m.round = planned, nodes[i], g.round
+		m.phase, m.node, m.round = planned, d.Groups[i].Nodes[next[i]], g.round
+		next[i]++
 		p.state.Assume(m.pod, m.node)
 	}
 }

@@ -73,6 +73,7 @@ func (d *desk) onPod(obj any) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.noteGroup(pod, false)
 	g := d.roster.note(pod, d.clock.Now())
 	if g == nil {
 		if a := d.alone[pod.UID]; a != nil && (pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil) {
@@ -91,6 +92,7 @@ func (d *desk) dropPod(pod *corev1.Pod) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.alone, pod.UID)
+	d.noteGroup(pod, true)
 	if g := d.roster.drop(pod.UID, d.clock.Now()); g != nil && len(g.members) > 0 {
 		if !g.complete(d.clock.Now(), d.args.TellAfter.Duration) {
 			d.giveBack(g, "a pod of the gang is gone")

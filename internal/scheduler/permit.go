@@ -135,17 +135,17 @@ func (p *Plugin) PostFilter(ctx context.Context, s fwk.CycleState, pod *corev1.P
 	if c.node == "" {
 		return p.preempt(ctx, s, pod)
 	}
-	if pod.Spec.SchedulingGroup != nil {
-		p.refusedGroup(pod, c.node)
-		return nil, refuse("")
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	// The scheduler's own count may lag behind State's: a pod that is gone is gone there in a moment.
 	lag := false
 	if status := statuses.Get(c.node); status != nil {
 		lag = status.Plugin() == names.NodeResourcesFit
 	}
+	if pod.Spec.SchedulingGroup != nil {
+		p.refusedGroup(pod, c.node, lag)
+		return nil, refuse("")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	g := p.roster.of[pod.UID]
 	if g == nil {
 		p.refusedAlone(pod, lag)

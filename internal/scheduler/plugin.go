@@ -23,7 +23,8 @@ const Name = "GPUPlacement"
 // profiles.
 type Plugin struct {
 	*desk
-	handle fwk.Handle
+	handle    fwk.Handle
+	podGroups *podGroups
 }
 
 var (
@@ -62,7 +63,11 @@ func NewFactory() frameworkruntime.PluginFactory {
 		if !reflect.DeepEqual(shared.args, args) {
 			return nil, fmt.Errorf("checking pluginConfig of %s: profile %s has other args than the profiles before it: give all profiles the same", Name, handle.ProfileName())
 		}
-		return &Plugin{desk: shared, handle: handle}, nil
+		groups, err := newPodGroups(ctx, handle)
+		if err != nil {
+			return nil, err
+		}
+		return &Plugin{desk: shared, handle: handle, podGroups: groups}, nil
 	}
 }
 

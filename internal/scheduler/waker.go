@@ -67,11 +67,10 @@ func (d *desk) wake(cache *placement.Cache) {
 	trial := d.state.Snapshot().Begin()
 	hopeless := map[string]bool{}
 	for _, w := range waiting {
-		r, err := d.state.PodQuestion(w.pod, &w.ask, w.asked.Count, w.asked.Least, w.asked.Kept)
+		r, err := d.state.PodsQuestion(&w.ask, w.asked)
 		if err != nil {
 			continue
 		}
-		r.Avoid = w.asked.Avoid
 		// The trial only gets fuller: what had no room in it has none later.
 		key := fmt.Sprintf("%v %v", r.Groups, r.Avoid)
 		if hopeless[key] {
@@ -97,7 +96,7 @@ func (d *desk) refused() []refused {
 	for _, a := range d.alone {
 		if a.refused {
 			list = append(list, refused{
-				pod: a.pod, since: a.pod.CreationTimestamp.Time, ask: a.ask, asked: state.PodsAsked{Count: 1},
+				pod: a.pod, since: a.pod.CreationTimestamp.Time, ask: a.ask, asked: askedAlone(a.pod),
 				send: func() { d.activate(0, a.pod) },
 			})
 		}
@@ -115,7 +114,7 @@ func (d *desk) refused() []refused {
 	}
 	for _, g := range d.groups {
 		if g.refusal != "" {
-			list = append(list, g.refused(d))
+			list = append(list, g.waiting(d))
 		}
 	}
 	slices.SortFunc(list, func(a, b refused) int {
@@ -155,14 +154,14 @@ func (d *desk) tend() {
 		d.gathered(g)
 		d.tell(g, now)
 	}
-	d.tendGroups(now)
 }
 
-// tell has members that wait for others go through the queue once, so that their conditions and
-// events say for what.
+// tell has members that wait for others, or contradict them, go through the queue once, so that
+// their conditions and events say why they wait.
 func (d *desk) tell(g *gang, now time.Time) {
 	patience := d.args.TellAfter.Duration
-	if g.tell || g.complete(now, patience) || now.Sub(g.changed) < patience {
+	_, problem := g.ask()
+	if g.tell || now.Sub(g.changed) < patience || problem == nil && g.complete(now, patience) {
 		return
 	}
 	g.tell = true
