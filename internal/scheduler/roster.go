@@ -41,6 +41,8 @@ type member struct {
 	// node is where it goes or is; round is the plan that said so.
 	node  string
 	round int
+	// told is the last thing that it was told of why it waits.
+	told string
 }
 
 // gang is pods that are placed together.
@@ -59,6 +61,8 @@ type gang struct {
 	refusal string
 	// called is the member that was last sent for to speak for the gang.
 	called types.UID
+	// victims are pods that have to end before the plan can be carried out, waited for until then.
+	victims victims
 	// changed is when the last member came or went, and tell says that the members in the queue
 	// are to be told why they wait.
 	changed time.Time
