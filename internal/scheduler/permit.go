@@ -154,6 +154,12 @@ func (p *Plugin) PostFilter(_ context.Context, s fwk.CycleState, pod *corev1.Pod
 		p.refusedAlone(pod, lag)
 		return nil, refuse("")
 	}
+	// What was refused before any node was looked at is refused anywhere. Its plugin wakes it.
+	if anywhere := statuses.Get(""); anywhere != nil && anywhere.Plugin() != "" {
+		p.giveBack(g, fmt.Sprintf("pod %s cannot go anywhere: %s", pod.Name, anywhere.Message()))
+		g.first, g.called = pod.UID, pod.UID
+		return nil, refuse("")
+	}
 	g.misses++
 	if !lag || g.misses > mostMisses {
 		g.avoid[c.node] = p.clock.Now()
