@@ -2,6 +2,7 @@ package extender
 
 import (
 	goflag "flag"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
@@ -10,6 +11,11 @@ import (
 
 	"github.com/reyisjones/gpu-orchestrator/internal/manager"
 )
+
+// Asked tells whether the arguments of the scheduler binary ask it to be the extender.
+func Asked(args []string) bool {
+	return slices.Contains(args, "--extender") || slices.Contains(args, "--extender=true")
+}
 
 // NewCommand returns the extender as a command: what the scheduler binary is with --extender.
 func NewCommand() *cobra.Command {

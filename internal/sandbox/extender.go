@@ -20,12 +20,7 @@ func (s *Sandbox) startExtender(ctx context.Context, restConfig *rest.Config, cl
 		return err
 	}
 	s.console.Done("extender's resources and RBAC", time.Since(from))
-	token, err := install.Token(ctx, client, extender)
-	if err != nil {
-		return err
-	}
-	user := extender.Namespace + "/" + extender.Account
-	if err := s.plane.Authority().WriteTokenKubeconfig(s.plane.ExtenderKubeconfig(), s.plane.URL(), user, token); err != nil {
+	if err := s.login(ctx, client, s.plane.ExtenderKubeconfig(), extender.Namespace, extender.Account); err != nil {
 		return err
 	}
 	return s.launch(ctx, s.plane.ExtenderSpec())

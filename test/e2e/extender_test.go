@@ -31,7 +31,7 @@ func TestStockSchedulerWithTheExtender(t *testing.T) {
 	if strings.Count(out, " created") != 5 {
 		t.Fatal(out)
 	}
-	eventually(t, func() error { return c.allBound(t, ns, 11) })
+	eventually(t, func() error { return c.podsBound(t, ns, 11) })
 	nodes := c.boundNodes(t, ns)
 	if nodes["packed-1"] != nodes["packed-2"] {
 		t.Errorf("packed-1 is on %s, packed-2 on %s", nodes["packed-1"], nodes["packed-2"])
@@ -48,7 +48,7 @@ func TestStockSchedulerWithTheExtender(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, func() error { return c.allBound(t, ns, 11+32) })
+	eventually(t, func() error { return c.podsBound(t, ns, 11+32) })
 	nodes = c.boundNodes(t, ns)
 	for i := range 3 {
 		if leaves, pods := c.leavesOf(t, nodes, fmt.Sprintf("whole%d-", i)); pods != 0 && (pods != 16 || len(leaves) != 1) {
@@ -170,7 +170,7 @@ func (c *cluster) boundNodes(t *testing.T, ns string) map[string]string {
 	return nodes
 }
 
-func (c *cluster) allBound(t *testing.T, ns string, want int) error {
+func (c *cluster) podsBound(t *testing.T, ns string, want int) error {
 	t.Helper()
 	if n := len(c.boundNodes(t, ns)); n < want {
 		return fmt.Errorf("%d of %d pods are bound", n, want)
