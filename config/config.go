@@ -4,7 +4,8 @@ package config
 
 import "embed"
 
-// FS holds this folder: crd/, rbac/, manager/ and default/, each a kustomization.
+// FS holds this folder: crd/, rbac/, manager/, default/, scheduler/ and extender/, each a
+// kustomization.
 //
-//go:embed crd rbac manager default
+//go:embed crd rbac manager default scheduler extender
 var FS embed.FS

@@ -25,6 +25,13 @@ type State struct {
 	works     map[workKey]*work
 	// boards are those of the nodes, by wiring: nodes of a kind share theirs.
 	boards map[string]*gpu.Board
+	// gangs are the pods of gangs of plain pods, gangOf the gang of each.
+	gangs  map[types.NamespacedName]map[types.UID]GangMember
+	gangOf map[types.UID]types.NamespacedName
+	// assumed are the nodes of pods that are on their way there, see Assume.
+	assumed map[types.UID]string
+	// podsAlone says that all pods are judged by what they say themselves, see JudgePodsAlone.
+	podsAlone bool
 
 	generation uint64
 	snapshot   *cluster.Snapshot
@@ -79,6 +86,9 @@ func New(levels []cluster.Level, strategies *placement.Registry) *State {
 		holds:      make(map[types.UID]*hold),
 		works:      make(map[workKey]*work),
 		boards:     make(map[string]*gpu.Board),
+		gangs:      make(map[types.NamespacedName]map[types.UID]GangMember),
+		gangOf:     make(map[types.UID]types.NamespacedName),
+		assumed:    make(map[types.UID]string),
 		changed:    make(map[string]struct{}),
 		reordered:  true,
 		models:     make(map[cluster.GPUFacts]*gpu.Geometry),
@@ -132,8 +142,14 @@ func (s *State) DropNode(name string) {
 func (s *State) SetPod(pod *corev1.Pod) (freed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.setPod(pod)
+}
+
+// setPod is SetPod for callers that hold the lock.
+func (s *State) setPod(pod *corev1.Pod) (freed bool) {
+	s.join(pod)
 	old := s.pods[pod.UID]
-	next := podEntry{pod: pod, held: s.heldBy(pod, holdsNode(pod)), settled: old.settled}
+	next := podEntry{pod: pod, held: s.heldBy(pod, s.nodeOf(pod)), settled: old.settled}
 	m, isMember := memberOf(pod)
 	if isMember {
 		next.member = m
@@ -165,8 +181,15 @@ func (s *State) SetPod(pod *corev1.Pod) (freed bool) {
 func (s *State) DropPod(uid types.UID) (freed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.dropPod(uid)
+}
+
+// dropPod is DropPod for callers that hold the lock.
+func (s *State) dropPod(uid types.UID) (freed bool) {
+	s.leave(uid)
 	old := s.pods[uid]
 	delete(s.pods, uid)
+	delete(s.assumed, uid)
 	s.give(old.held)
 	return old.held != nil
 }

@@ -16,9 +16,12 @@ type Ports struct {
 	APIServer         int
 	ControllerManager int
 	Scheduler         int
+	OurScheduler      int
 	Kwok              int
 	ManagerMetrics    int
 	ManagerHealth     int
+	Extender          int
+	ExtenderMetrics   int
 }
 
 // freePorts picks ports that nobody listens on. All are held until the last is
@@ -27,7 +30,8 @@ func freePorts() (Ports, error) {
 	var p Ports
 	for _, port := range []*int{
 		&p.Etcd, &p.EtcdPeer, &p.APIServer, &p.ControllerManager,
-		&p.Scheduler, &p.Kwok, &p.ManagerMetrics, &p.ManagerHealth,
+		&p.Scheduler, &p.OurScheduler, &p.Kwok, &p.ManagerMetrics, &p.ManagerHealth,
+		&p.Extender, &p.ExtenderMetrics,
 	} {
 		listener, err := net.Listen("tcp", address(0))
 		if err != nil {
