@@ -147,6 +147,8 @@ type Explanation struct {
 	// Largest the largest number of GPUs a node of the right kind has at all.
 	MostFree, Largest         int64
 	MostFreeNode, LargestNode string
+	// FreeGPUs is how many GPUs are free on suitable nodes in service, on all of them together.
+	FreeGPUs int64
 	// Suitable is how many nodes are of the right kind, whatever runs there.
 	Suitable int
 	// LinksBind is true if nodes have the room and it is their uplinks that do not carry the

@@ -132,7 +132,12 @@ func (g *gang) extremes(why *Explanation) {
 		if all := n.Allocatable.At(q.GPUResource); all > why.Largest {
 			why.Largest, why.LargestNode = all, n.Name
 		}
-		if free := q.freeGPUs(n); n.Ready && !n.Cordoned && free > why.MostFree {
+		if !n.Ready || n.Cordoned {
+			continue
+		}
+		free := q.freeGPUs(n)
+		why.FreeGPUs += free
+		if free > why.MostFree {
 			why.MostFree, why.MostFreeNode = free, n.Name
 		}
 	}
