@@ -50,6 +50,11 @@ var rules = []rule{
 		why:  "the engine sees the world only as core/cluster data, so that a what-if is an edited snapshot",
 	},
 	{
+		path: "core/explain",
+		only: []string{"std", "core/cluster", "core/placement"},
+		why:  "it asks the engine, about edited snapshots: what it says of a cluster, it was told",
+	},
+	{
 		path: "api/...",
 		only: []string{"std", "api/...", "k8s.io/api/...", "k8s.io/apimachinery/..."},
 		why:  "people import the API types into their own programs; each further dependency becomes theirs",
