@@ -88,7 +88,7 @@ func (e *explainer) explain(q *Question) (Explanation, error) {
 		return Explanation{}, fmt.Errorf("explaining %s: %w", own.Request.Name, err)
 	}
 	own.Options.Explain = false
-	answer := Explanation{Workload: own.Request.Name, Decision: d, Reason: ReasonOf(own.Request, &d)}
+	answer := Explanation{Workload: own.Request.Name, Decision: d, Reason: ReasonOf(&d)}
 	if d.Feasible {
 		answer.Verdict = Wait
 		answer.Sentence = "there is room now: " + d.Why.Sentence
@@ -105,7 +105,7 @@ func (e *explainer) explain(q *Question) (Explanation, error) {
 		if e.refused, err = placement.Plan(own.Snapshot, &calm, own.Options); err != nil {
 			return Explanation{}, fmt.Errorf("explaining %s: %w", own.Request.Name, err)
 		}
-		answer.Reason = ReasonOf(&calm, &e.refused)
+		answer.Reason = ReasonOf(&e.refused)
 	}
 	e.group = &own.Request.Groups[0]
 	for i := range own.Request.Groups {

@@ -34,20 +34,9 @@ const (
 )
 
 // ReasonOf reads the dominant reason off a decision.
-func ReasonOf(r *placement.Request, d *placement.Decision) Reason {
+func ReasonOf(d *placement.Decision) Reason {
 	why := &d.Why
-	group := &r.Groups[0]
-	for i := range r.Groups {
-		if r.Groups[i].Name == why.Group {
-			group = &r.Groups[i]
-		}
-	}
-	need := int64(group.Count)
-	if c := why.Certificate; c != nil && c.Need > 0 {
-		need = int64(c.Need)
-	} else if group.MinCount > 0 {
-		need = int64(group.MinCount)
-	}
+	taken := why.Removed[placement.GPUsTaken] + why.Removed[placement.OthersTaken]
 	switch {
 	case d.Feasible && len(d.Victims) > 0:
 		return VictimsLeave
@@ -57,17 +46,17 @@ func ReasonOf(r *placement.Request, d *placement.Decision) Reason {
 		return Undecided
 	case why.Nodes == 0:
 		return NoNodes
-	case group.Topology.Required >= 0 && why.Best == "" && len(group.Kept) == 0 && len(why.Misses) > 0:
+	case why.NoLevel:
 		return LevelNotCarried
-	case why.Suitable == 0 && why.Never:
+	case why.Suitable == 0:
 		return NoSuitableNode
 	case why.LinksBind:
 		return LinksFull
 	case why.Never:
 		return NeverFits
-	case why.Removed[placement.Avoided] > 0 && why.FreeGPUs >= need*group.Pod.GPUs && why.Removed[placement.GPUsTaken]+why.Removed[placement.OthersTaken] == 0:
+	case why.Removed[placement.Avoided] > 0 && why.FreeGPUs >= why.NeedGPUs && taken == 0:
 		return NodesAvoided
-	case group.Pod.GPUs > 0 && why.FreeGPUs < need*group.Pod.GPUs:
+	case why.FreeGPUs < why.NeedGPUs:
 		return NotEnoughGPUs
 	case why.Removed[placement.OthersTaken] > 0 && why.Removed[placement.GPUsTaken] == 0:
 		return OthersTaken
