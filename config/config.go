@@ -4,7 +4,7 @@ package config
 
 import "embed"
 
-// FS holds this folder: crd/, rbac/, manager/ and default/, each a kustomization.
+// FS holds this folder: crd/, rbac/, manager/, explain/ and default/, each a kustomization.
 //
-//go:embed crd rbac manager default
+//go:embed crd rbac manager explain default
 var FS embed.FS

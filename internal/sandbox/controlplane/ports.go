@@ -19,6 +19,7 @@ type Ports struct {
 	Kwok              int
 	ManagerMetrics    int
 	ManagerHealth     int
+	ManagerAPI        int
 }
 
 // freePorts picks ports that nobody listens on. All are held until the last is
@@ -28,6 +29,7 @@ func freePorts() (Ports, error) {
 	for _, port := range []*int{
 		&p.Etcd, &p.EtcdPeer, &p.APIServer, &p.ControllerManager,
 		&p.Scheduler, &p.Kwok, &p.ManagerMetrics, &p.ManagerHealth,
+		&p.ManagerAPI,
 	} {
 		listener, err := net.Listen("tcp", address(0))
 		if err != nil {
