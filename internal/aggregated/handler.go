@@ -60,10 +60,22 @@ func newHandler(answer Answerer, may authorizer.Authorizer, synced func() bool) 
 	}
 	mux.HandleFunc("/apis/"+explainv1alpha1.GroupName, func(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, group()) })
 	mux.HandleFunc("/apis/"+explainv1alpha1.APIVersion, h.discovery)
+	// The API server asks for schemas and keeps asking until it is given some. There are none: what
+	// is served here is read only, and described in docs/.
+	mux.HandleFunc("/openapi/v2", func(w http.ResponseWriter, _ *http.Request) {
+		write(w, http.StatusOK, map[string]any{"swagger": "2.0", "info": openAPIInfo(), "paths": map[string]any{}})
+	})
+	mux.HandleFunc("/openapi/v3", func(w http.ResponseWriter, _ *http.Request) {
+		write(w, http.StatusOK, map[string]any{"paths": map[string]any{}})
+	})
 	for _, path := range []string{"/healthz", "/livez", "/readyz"} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) })
 	}
 	return mux
+}
+
+func openAPIInfo() map[string]string {
+	return map[string]string{"title": explainv1alpha1.GroupName, "version": explainv1alpha1.Version}
 }
 
 func group() *metav1.APIGroup {
