@@ -147,7 +147,7 @@ func (e *explainer) judge(answer *Explanation) {
 		switch r := &answer.Remedies[i]; r.Kind {
 		case Mend:
 			mends = true
-		case Move, Evict:
+		case Move, Preempt, Evict:
 			asks = true
 		case WaitFor:
 			waits = waits || r.Start.Known

@@ -172,3 +172,21 @@ func TestMalformedRequestIsAnError(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+func TestWhoMayBeEvictedNeedNotBeAsked(t *testing.T) {
+	w := fragmented(func(w *cluster.Workload) { w.Preemptible, w.Priority = true, 1 })
+	q := &Question{Snapshot: w.snapshot(), Request: ask(4, 8, leaf)}
+	q.Request.Priority = 5
+	a := explainIt(t, q)
+	if r := a.remedy(Preempt); r.Sentence != "let it evict team/a (priority 1, below 5, preemptible)" {
+		t.Errorf("%q", r.Sentence)
+	}
+	if r := a.remedy(Evict); r.Sentence != "" {
+		t.Errorf("and is asked: %q", r.Sentence)
+	}
+	q.Request.Preempts = true
+	again := explainIt(t, q)
+	if again.Verdict != Wait || again.Reason != VictimsLeave || !strings.Contains(again.Sentence, "once team/a (priority 1) made way") {
+		t.Errorf("%s, %s: %s", again.Verdict, again.Reason, again.Sentence)
+	}
+}

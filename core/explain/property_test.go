@@ -84,7 +84,7 @@ func wrong(q *Question, a *Explanation) string {
 			return r.Sentence + ": it waits for nothing"
 		case i > 0 && compare(a.Remedies[i-1], *r) > 0:
 			return r.Sentence + ": out of order"
-		case r.Kind == Evict && r.Cost.Evicted != len(r.Leave):
+		case (r.Kind == Evict || r.Kind == Preempt) && r.Cost.Evicted != len(r.Leave):
 			return r.Sentence + ": costs something else"
 		}
 	}
@@ -138,7 +138,7 @@ func complete(t *rapid.T, q *Question, a *Explanation) {
 	for i := range a.Remedies {
 		kinds[a.Remedies[i].Kind] = true
 	}
-	if d.Feasible && (!kinds[WaitFor] || !kinds[Evict]) {
+	if d.Feasible && (!kinds[WaitFor] || !kinds[Evict] && !kinds[Preempt]) {
 		t.Fatalf("it would fit without what runs, and of waiting and asking there is only %v", kinds)
 	}
 	if kinds[Mend] != (a.Verdict == Broken && a.Reason == NodesOutOfService) {

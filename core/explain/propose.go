@@ -241,6 +241,23 @@ func (e *explainer) moves() ([]Remedy, error) {
 	return nil, nil
 }
 
+// preempts asks the engine whom the request may evict by its own rules, where it does not ask for
+// that by itself.
+func (e *explainer) preempts() ([]Remedy, error) {
+	if e.Request.Preempts {
+		return nil, nil // That was tried: nobody, or not enough.
+	}
+	asked := *e.Request
+	asked.Preempts = true
+	d, err := placement.Plan(e.Snapshot, &asked, e.Options)
+	if err != nil || !d.Feasible || len(d.Victims) == 0 {
+		return nil, err
+	}
+	r := e.leaving(&d, func(p *cluster.Pod) *cluster.Pod { return p })
+	r.Kind, r.Sentence = Preempt, "let it evict "+r.Sentence
+	return []Remedy{r}, nil
+}
+
 // asks looks for the workloads whose leaving would make room: idle ones first, then those of lower
 // priority, then any.
 func (e *explainer) asks() ([]Remedy, error) {
@@ -252,43 +269,54 @@ func (e *explainer) asks() ([]Remedy, error) {
 		if tier == 2 && len(found) > 0 {
 			break
 		}
-		l := e.liberal(permit, func(w *cluster.Workload) {
-			// A whole workload leaves, or none: nobody can be asked for a part of a gang.
-			w.Preemptible, w.Protected, w.Budget, w.MinMembers = true, false, "", 0
-			w.Priority = min(w.Priority, math.MaxInt32-1)
-		})
-		if l.count == 0 {
-			continue
-		}
-		asked := *e.Request
-		asked.Preempts, asked.Priority = true, math.MaxInt32
-		only := l.only()
-		d, err := placement.Plan(only, &asked, e.Options)
+		r, err := e.ask(permit)
 		if err != nil {
 			return nil, err
 		}
-		if !d.Feasible || len(d.Victims) == 0 {
+		if r == nil || len(found) > 0 && slices.Equal(found[0].Subjects, r.Subjects) {
 			continue
 		}
-		r := Remedy{Kind: Evict, Start: Start{Known: true}}
-		var names []string
-		for _, v := range d.Victims {
-			r.Subjects = append(r.Subjects, v.Workload)
-			w := l.original(v.Evicted[0].Pod).Workload
-			names = append(names, e.sayHolder(w))
-			r.Cost.Evicted += len(v.Evicted)
-			for _, at := range v.Evicted {
-				r.Leave = append(r.Leave, cluster.Placement{Node: at.Node, Pod: l.original(at.Pod)})
-			}
-		}
-		r.Cost.Lost, r.Cost.LostKnown = e.lost(r.Leave)
-		r.Sentence = fmt.Sprintf("ask %s to make way", someOf(names))
-		found = append(found, r)
-	}
-	if len(found) == 2 && slices.Equal(found[0].Subjects, found[1].Subjects) {
-		found = found[:1]
+		found = append(found, *r)
 	}
 	return found, nil
+}
+
+// ask looks for the cheapest set among those that permit names; nil if all of them are not enough.
+func (e *explainer) ask(permit func(*cluster.Workload) bool) (*Remedy, error) {
+	l := e.liberal(permit, func(w *cluster.Workload) {
+		// A whole workload leaves, or none: nobody can be asked for a part of a gang.
+		w.Preemptible, w.Protected, w.Budget, w.MinMembers = true, false, "", 0
+		w.Priority = min(w.Priority, math.MaxInt32-1)
+	})
+	if l.count == 0 {
+		return nil, nil
+	}
+	asked := *e.Request
+	asked.Preempts, asked.Priority = true, math.MaxInt32
+	d, err := placement.Plan(l.only(), &asked, e.Options)
+	if err != nil || !d.Feasible || len(d.Victims) == 0 {
+		return nil, err
+	}
+	r := e.leaving(&d, l.original)
+	r.Kind, r.Sentence = Evict, fmt.Sprintf("ask %s to make way", r.Sentence)
+	return &r, nil
+}
+
+// leaving is a remedy of the victims of a plan, whose names are its sentence.
+func (e *explainer) leaving(d *placement.Decision, original func(*cluster.Pod) *cluster.Pod) Remedy {
+	r := Remedy{Start: Start{Known: true}}
+	var names []string
+	for _, v := range d.Victims {
+		r.Subjects = append(r.Subjects, v.Workload)
+		names = append(names, e.sayHolder(original(v.Evicted[0].Pod).Workload))
+		r.Cost.Evicted += len(v.Evicted)
+		for _, at := range v.Evicted {
+			r.Leave = append(r.Leave, cluster.Placement{Node: at.Node, Pod: original(at.Pod)})
+		}
+	}
+	r.Cost.Lost, r.Cost.LostKnown = e.lost(r.Leave)
+	r.Sentence = someOf(names)
+	return r
 }
 
 // sayHolder names a workload with what gives it a reason to leave, or to stay.
@@ -305,7 +333,10 @@ func (e *explainer) sayHolder(w *cluster.Workload) string {
 	default:
 		facts = append(facts, "of the same priority")
 	}
-	if w.Preemptible && !w.Protected {
+	switch {
+	case w.Protected:
+		facts = append(facts, "protected for now")
+	case w.Preemptible:
 		facts = append(facts, "preemptible")
 	}
 	return fmt.Sprintf("%s (%s)", w.Name, strings.Join(facts, ", "))

@@ -24,11 +24,13 @@ const (
 	Mend Kind = "mend"
 	// Move: workloads go elsewhere.
 	Move Kind = "move"
+	// Preempt: workloads that may be evicted are, by the engine's own rules.
+	Preempt Kind = "preempt"
 	// Evict: workloads are asked to leave.
 	Evict Kind = "ask"
 )
 
-func (k Kind) order() int { return slices.Index([]Kind{WaitFor, Edit, Mend, Move, Evict}, k) }
+func (k Kind) order() int { return slices.Index([]Kind{WaitFor, Edit, Mend, Move, Preempt, Evict}, k) }
 
 // Start is when the workload could start with a remedy.
 type Start struct {
@@ -124,7 +126,7 @@ func mended(s *cluster.Snapshot, names []string) *cluster.Snapshot {
 // remedies proposes, tries, and orders what helped.
 func (e *explainer) remedies() ([]Remedy, error) {
 	var found []Remedy
-	for _, propose := range []func() ([]Remedy, error){e.waits, e.edits, e.mends, e.moves, e.asks} {
+	for _, propose := range []func() ([]Remedy, error){e.waits, e.edits, e.mends, e.moves, e.preempts, e.asks} {
 		proposed, err := propose()
 		if err != nil {
 			return nil, err
@@ -141,6 +143,13 @@ func (e *explainer) remedies() ([]Remedy, error) {
 		}
 	}
 	slices.SortStableFunc(found, compare)
+	// Whom the engine may evict by itself need not be asked.
+	for i := range found {
+		if found[i].Kind == Preempt {
+			found = slices.DeleteFunc(found, func(r Remedy) bool { return r.Kind == Evict && slices.Equal(r.Subjects, found[i].Subjects) })
+			break
+		}
+	}
 	return found, nil
 }
 

@@ -66,7 +66,11 @@ func newHandler(answer Answerer, may authorizer.Authorizer, synced func() bool) 
 		write(w, http.StatusOK, map[string]any{"swagger": "2.0", "info": openAPIInfo(), "paths": map[string]any{}})
 	})
 	mux.HandleFunc("/openapi/v3", func(w http.ResponseWriter, _ *http.Request) {
-		write(w, http.StatusOK, map[string]any{"paths": map[string]any{}})
+		path := "apis/" + explainv1alpha1.APIVersion
+		write(w, http.StatusOK, map[string]any{"paths": map[string]any{path: map[string]string{"serverRelativeURL": "/openapi/v3/" + path}}})
+	})
+	mux.HandleFunc("/openapi/v3/apis/"+explainv1alpha1.APIVersion, func(w http.ResponseWriter, _ *http.Request) {
+		write(w, http.StatusOK, map[string]any{"openapi": "3.0.0", "info": openAPIInfo(), "paths": map[string]any{}})
 	})
 	for _, path := range []string{"/healthz", "/livez", "/readyz"} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) })

@@ -98,7 +98,7 @@ func (c *Cluster) Scenario(ctx context.Context, s Subject) (string, error) {
 }
 
 func (c *Cluster) ask(ctx context.Context, s Subject, r *rest.Request, answer any) error {
-	data, err := r.DoRaw(ctx)
+	data, err := r.Do(ctx).Raw()
 	if err != nil {
 		return c.say(s, err)
 	}

@@ -59,6 +59,17 @@ func (s Style) heading(b *strings.Builder, text string) {
 	fmt.Fprintf(b, "\n%s\n", s.paint(text, cyan, true))
 }
 
+// longest is the most of a sentence that a row of a table has.
+const longest = 100
+
+func short(text string) string {
+	runes := []rune(text)
+	if len(runes) <= longest {
+		return text
+	}
+	return string(runes[:longest]) + "…"
+}
+
 // columns writes rows side by side.
 func columns(b *strings.Builder, rows [][]string) {
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.StripEscape)
@@ -95,7 +106,11 @@ func inTheWay(m *explainv1alpha1.Miss) string {
 		parts = append(parts, fmt.Sprintf("%d more nodes", m.MoreNodes))
 	}
 	for _, h := range m.Holders {
-		parts = append(parts, fmt.Sprintf("%s (%d GPUs)", h.Name, h.GPUs))
+		unit := "GPUs"
+		if h.GPUs == 1 {
+			unit = "GPU"
+		}
+		parts = append(parts, fmt.Sprintf("%s (%d %s)", h.Name, h.GPUs, unit))
 	}
 	if m.MoreHolders > 0 {
 		parts = append(parts, fmt.Sprintf("%d more workloads", m.MoreHolders))
@@ -202,7 +217,7 @@ func (s Style) history(b *strings.Builder, all []explainv1alpha1.Decision) {
 	rows := [][]string{{"LAST", "TIMES", "OUTCOME", "REASON", "SENTENCE"}}
 	for i := range all {
 		d := &all[i]
-		rows = append(rows, []string{d.Last.UTC().Format("2006-01-02 15:04:05Z"), strconv.Itoa(d.Count), d.Outcome, d.Reason, d.Message})
+		rows = append(rows, []string{d.Last.UTC().Format("2006-01-02 15:04:05Z"), strconv.Itoa(d.Count), d.Outcome, d.Reason, short(d.Message)})
 	}
 	columns(b, rows)
 }

@@ -23,6 +23,10 @@ func (f *filling) commands(r *explain.Remedy) (lines []string, possible bool) {
 		return f.edit(r.Change)
 	case explain.Mend:
 		return f.mend(r.Mend), true
+	case explain.Preempt:
+		if w := f.workload; w != nil {
+			return []string{patch(w.Namespace, "gpuworkload", w.Name, map[string]any{"preemptionPolicy": "PreemptLowerPriority"})}, true
+		}
 	case explain.Evict:
 		return leave(r.Subjects), true
 	case explain.Move:

@@ -101,9 +101,15 @@ func (e *Explainer) workload(ctx context.Context, ask Ask, w *gpuv1alpha1.GPUWor
 	return answer, tryRemedy(answer, &found, q.Snapshot, ask.Try)
 }
 
+// conditionPreempted is True from when a workload made way for another until it is planned again.
+const conditionPreempted = "Preempted"
+
 // overrule says first what keeps a workload from being planned at all, whatever room there is.
 func (e *Explainer) overrule(ctx context.Context, answer *explainv1alpha1.Explanation, w *gpuv1alpha1.GPUWorkload) {
 	room := answer.Message
+	if c := meta.FindStatusCondition(w.Status.Conditions, conditionPreempted); c != nil && c.Status == metav1.ConditionTrue {
+		answer.Notes = append(answer.Notes, fmt.Sprintf("it ran until %s: %s", c.LastTransitionTime.UTC().Format(time.RFC3339), c.Message))
+	}
 	accepted := meta.FindStatusCondition(w.Status.Conditions, gpuv1alpha1.ConditionAccepted)
 	now := e.Clock.Now()
 	switch {

@@ -122,7 +122,7 @@ func costWords(r *explain.Remedy) string {
 	add(r.Cost.Moved, "pod moved", "pods moved")
 	if r.Cost.Evicted+r.Cost.Moved > 0 {
 		if r.Cost.LostKnown {
-			parts = append(parts, fmt.Sprintf("at most %.3g GPU-hours lost", r.Cost.Lost))
+			parts = append(parts, sayHours(r.Cost.Lost))
 		} else {
 			parts = append(parts, "GPU-hours lost: unknown")
 		}
@@ -135,6 +135,14 @@ func costWords(r *explain.Remedy) string {
 		return "nothing but time"
 	}
 	return strings.Join(parts, ", ")
+}
+
+// sayHours writes the most that can be lost: what runs may have saved some of it.
+func sayHours(hours float64) string {
+	if hours < 0.01 {
+		return "less than 0.01 GPU-hours lost"
+	}
+	return fmt.Sprintf("at most %.3g GPU-hours lost", hours)
 }
 
 // recent is how many decisions an explanation shows.
