@@ -61,6 +61,10 @@ func TestVerdicts(t *testing.T) {
 			world: func() *world { w := fragmented(); never(w); return w }, ask: ask(4, 4, leaf), verdict: Ask, reason: NotEnoughGPUs,
 			sentence: "4 pods of 4 GPUs are needed and 13 GPUs are free",
 		},
+		"a single pod": {
+			world: func() *world { w := fragmented(); w.run(job("far"), 8, 1, 2, 3, 5, 6, 7); return w }, ask: ask(1, 8, placement.AnyLevel),
+			verdict: Ask, reason: Fragmented, sentence: "13 GPUs are free, but no node has 8; the most, n00, has 7",
+		},
 		"a node is out of service": {
 			world:   func() *world { w := fragmented(); w.machines[5].Cordoned = true; never2(w); return w },
 			verdict: Broken, reason: NodesOutOfService, ask: ask(1, 8, placement.AnyLevel),

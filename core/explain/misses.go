@@ -174,9 +174,14 @@ func (e *explainer) evidence(answer *Explanation) string {
 	case answer.Reason == Fragmented && pod.GPUs > 0 && level >= 0 && len(e.group.Slices) == 0:
 		name := e.Snapshot.Levels[level].Name
 		return fmt.Sprintf("%s, but no %s has %s; the best, %s, has %s", isFree(why.FreeGPUs), name, of, why.Best, most)
+	case answer.Reason == Fragmented && pod.GPUs > 0 && level < 0 && need == 1:
+		return fmt.Sprintf("%s, but no node has %d; the most, %s, has %d", isFree(why.FreeGPUs), pod.GPUs, why.MostFreeNode, why.MostFree)
 	case answer.Reason == Fragmented && pod.GPUs > 0 && level < 0 && len(e.group.Slices) == 0:
 		return fmt.Sprintf("%s, but scattered: there must be %s, and there is room for %d", isFree(why.FreeGPUs), of, why.Room)
 	case answer.Reason == NotEnoughGPUs:
+		if need == 1 {
+			return fmt.Sprintf("%s needed and %s", plural(int(pod.GPUs), "GPU")+isAre(pod.GPUs), isFree(why.FreeGPUs))
+		}
 		return fmt.Sprintf("%s of %s are needed and %s", plural(need, "pod"), plural(int(pod.GPUs), "GPU"), isFree(why.FreeGPUs))
 	}
 	return why.Sentence

@@ -12,6 +12,13 @@ func plural(n int, one string) string {
 	return fmt.Sprintf("%d %ss", n, one)
 }
 
+func isAre(n int64) string {
+	if n == 1 {
+		return " is"
+	}
+	return " are"
+}
+
 func isFree(gpus int64) string {
 	switch gpus {
 	case 0:

@@ -98,7 +98,12 @@ func (c *Cluster) Scenario(ctx context.Context, s Subject) (string, error) {
 }
 
 func (c *Cluster) ask(ctx context.Context, s Subject, r *rest.Request, answer any) error {
-	data, err := r.Do(ctx).Raw()
+	result := r.Do(ctx)
+	// Error, unlike Raw, reads what the server says.
+	if err := result.Error(); err != nil {
+		return c.say(s, err)
+	}
+	data, err := result.Raw()
 	if err != nil {
 		return c.say(s, err)
 	}
