@@ -7,6 +7,8 @@ import (
 
 // Decision is the answer to a Request: where every pod goes, or why there is no room.
 type Decision struct {
+	// Generation is that of the snapshot that was asked about.
+	Generation uint64
 	// Feasible tells whether Groups is a plan.
 	Feasible bool
 	// Undecided is true if the search ran out of its budget, or more MIG instances may fit than
@@ -147,6 +149,11 @@ type Explanation struct {
 	// Largest the largest number of GPUs a node of the right kind has at all.
 	MostFree, Largest         int64
 	MostFreeNode, LargestNode string
+	// FreeGPUs is how many GPUs are free on suitable nodes in service, on all of them together, and
+	// NeedGPUs how many the group needs at least.
+	FreeGPUs, NeedGPUs int64
+	// NoLevel is true if no node has a value for the level that is required.
+	NoLevel bool
 	// Suitable is how many nodes are of the right kind, whatever runs there.
 	Suitable int
 	// LinksBind is true if nodes have the room and it is their uplinks that do not carry the

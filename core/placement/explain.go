@@ -34,9 +34,11 @@ func (p *planner) explain(g *gang) Explanation {
 	why := p.count(g)
 	why.Group = g.group.Name
 	g.extremes(&why)
+	why.NeedGPUs = int64(g.group.leastWhole()) * g.group.Pod.GPUs
 	empty, exact := g.ifEmpty()
 	empty.restrict(nil)
 	level := g.group.Topology.Required
+	why.NoLevel = level >= 0 && len(g.s.Domains(level)) == 0
 	for _, d := range g.candidates(g.s.Whole(), level) {
 		if !g.holdsKept(d) {
 			continue
@@ -132,7 +134,12 @@ func (g *gang) extremes(why *Explanation) {
 		if all := n.Allocatable.At(q.GPUResource); all > why.Largest {
 			why.Largest, why.LargestNode = all, n.Name
 		}
-		if free := q.freeGPUs(n); n.Ready && !n.Cordoned && free > why.MostFree {
+		if !n.Ready || n.Cordoned {
+			continue
+		}
+		free := q.freeGPUs(n)
+		why.FreeGPUs += free
+		if free > why.MostFree {
 			why.MostFree, why.MostFreeNode = free, n.Name
 		}
 	}

@@ -28,8 +28,9 @@ func Plan(s *cluster.Snapshot, r *Request, o Options) (Decision, error) {
 	}
 	d := p.plan()
 	if !d.Feasible && r.Preempts {
-		return p.preempt(d), nil
+		d = p.preempt(d)
 	}
+	d.Generation = s.Generation
 	return d, nil
 }
 

@@ -80,7 +80,9 @@ func (r *Reconciler) ask(p *pass, ask state.Ask) (placement.Decision, map[int32]
 			p.lookAgain(r.config.AvoidFor)
 		}
 	}
-	r.metrics.Planned(outcome, r.clock.Since(start))
+	took := r.clock.Since(start)
+	r.metrics.Planned(outcome, took)
+	r.remember(p, &d, err, took)
 	return d, nodeOf, err
 }
 

@@ -49,6 +49,7 @@ type Reconciler struct {
 	live     client.Reader
 	state    *state.State
 	metrics  *telemetry.Metrics
+	decided  DecisionLog
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	beat     func()

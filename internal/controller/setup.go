@@ -28,7 +28,9 @@ type Parts struct {
 	Config  Config
 	State   *state.State
 	Metrics *telemetry.Metrics
-	Clock   clock.PassiveClock
+	// Decisions is told of every decision; nil is nobody.
+	Decisions DecisionLog
+	Clock     clock.PassiveClock
 	// Beat is called whenever the control loop turned.
 	Beat func()
 }
@@ -42,6 +44,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, parts Parts) (synced func() bo
 		live:     mgr.GetAPIReader(),
 		state:    parts.State,
 		metrics:  parts.Metrics,
+		decided:  parts.Decisions,
 		recorder: mgr.GetEventRecorder("gpu-orchestrator"),
 		clock:    parts.Clock,
 		beat:     parts.Beat,

@@ -34,6 +34,10 @@ type Config struct {
 	// MetricsAddress and HealthAddress are where metrics and probes are served, "0" for nowhere.
 	MetricsAddress string `json:"metricsAddress,omitempty"`
 	HealthAddress  string `json:"healthAddress,omitempty"`
+	// APIAddress is where explanations are served to the API server, "0" for nowhere. APICertDir
+	// holds tls.crt and tls.key for it; "" makes a certificate that signs itself.
+	APIAddress string `json:"apiAddress,omitempty"`
+	APICertDir string `json:"apiCertDir,omitempty"`
 	// DebugScenario serves /debug/scenario beside the metrics. It names all workloads of the
 	// cluster to whoever can reach it.
 	DebugScenario bool `json:"debugScenario,omitempty"`
@@ -72,6 +76,7 @@ func DefaultConfig() Config {
 		Client:         ClientLimits{QPS: 200, Burst: 400},
 		MetricsAddress: ":8080",
 		HealthAddress:  ":8081",
+		APIAddress:     "0",
 		LeaderElection: LeaderElection{
 			LeaseDuration: metav1.Duration{Duration: 6 * time.Second},
 			RenewDeadline: metav1.Duration{Duration: 4 * time.Second},

@@ -25,6 +25,7 @@ import (
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
 	"github.com/reyisjones/gpu-orchestrator/internal/controller"
+	"github.com/reyisjones/gpu-orchestrator/internal/decisions"
 	"github.com/reyisjones/gpu-orchestrator/internal/state"
 	"github.com/reyisjones/gpu-orchestrator/internal/telemetry"
 )
@@ -71,6 +72,7 @@ func (m *Manager) Run(ctx context.Context) error {
 		return err
 	}
 	world := state.New(m.config.levels(), strategies)
+	decided := decisions.New(decisions.DefaultLimits(), ctrl.Log.WithName("decisions"))
 	loop := newLoop(clock.RealClock{}, m.config.StallAfter.Duration)
 	synced, err := controller.Setup(ctx, mgr, controller.Parts{
 		Config: controller.Config{
@@ -80,10 +82,11 @@ func (m *Manager) Run(ctx context.Context) error {
 			AvoidFor:     m.config.AvoidNodeFor.Duration,
 			Workers:      m.config.Workers,
 		},
-		State:   world,
-		Metrics: m.metrics,
-		Clock:   clock.RealClock{},
-		Beat:    loop.beat,
+		State:     world,
+		Metrics:   m.metrics,
+		Decisions: decided,
+		Clock:     clock.RealClock{},
+		Beat:      loop.beat,
 	})
 	if err != nil {
 		return err
@@ -93,6 +96,11 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	if m.config.DebugScenario {
 		if err := addScenarios(mgr, world, m.config.DefaultImage, synced); err != nil {
+			return err
+		}
+	}
+	if m.config.APIAddress != "0" {
+		if err := addExplanations(mgr, &m.config, world, decided, synced); err != nil {
 			return err
 		}
 	}

@@ -109,7 +109,11 @@ func (s *Sandbox) createNodes(ctx context.Context, client kubernetes.Interface) 
 // the account that they define.
 func (s *Sandbox) install(ctx context.Context, restConfig *rest.Config, client kubernetes.Interface) error {
 	from := time.Now()
-	manager, err := install.Product(ctx, restConfig, config.FS)
+	var local install.Local
+	if s.Manager {
+		local = install.Local{Port: s.plane.ManagerAPI, CA: s.plane.Authority().CAPEM()}
+	}
+	manager, err := install.Product(ctx, restConfig, config.FS, local)
 	if err != nil {
 		return err
 	}

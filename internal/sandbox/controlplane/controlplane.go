@@ -5,6 +5,8 @@ package controlplane
 import (
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/reyisjones/gpu-orchestrator/internal/sandbox/pki"
@@ -102,9 +104,38 @@ func (c *ControlPlane) issueCertificates() error {
 			return err
 		}
 	}
+	if err = c.issueManagerCertificate(); err != nil {
+		return err
+	}
 	c.signingKey, c.publicKey, err = c.authority.ServiceAccountKey()
 	return err
 }
+
+// The Service by which the API server knows the manager, as config/explain has it.
+const (
+	managerService   = "gpu-orchestrator-explain"
+	managerNamespace = "gpu-orchestrator-system"
+)
+
+// issueManagerCertificate writes the certificate by which the API server knows the manager, under
+// the names that a Secret gives the files.
+func (c *ControlPlane) issueManagerCertificate() error {
+	pair, err := c.authority.Server(Manager, []string{managerService + "." + managerNamespace + ".svc"})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.managerCertDir(), 0o700); err != nil {
+		return fmt.Errorf("making the folder of the manager's certificate: %w", err)
+	}
+	for from, to := range map[string]string{pair.CertFile: "tls.crt", pair.KeyFile: "tls.key"} {
+		if err := os.Rename(from, filepath.Join(c.managerCertDir(), to)); err != nil {
+			return fmt.Errorf("placing the manager's certificate: %w", err)
+		}
+	}
+	return nil
+}
+
+func (c *ControlPlane) managerCertDir() string { return filepath.Join(c.PKI(), "manager-api") }
 
 func (c *ControlPlane) writeKubeconfigs() error {
 	for _, k := range []struct{ path, user, group string }{

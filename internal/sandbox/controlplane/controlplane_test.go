@@ -71,9 +71,9 @@ func TestPortsDiffer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ports := []int{p.Etcd, p.EtcdPeer, p.APIServer, p.ControllerManager, p.Scheduler, p.Kwok, p.ManagerMetrics, p.ManagerHealth}
+	ports := []int{p.Etcd, p.EtcdPeer, p.APIServer, p.ControllerManager, p.Scheduler, p.Kwok, p.ManagerMetrics, p.ManagerHealth, p.ManagerAPI}
 	slices.Sort(ports)
-	if len(slices.Compact(ports)) != 8 || ports[0] == 0 {
+	if len(slices.Compact(ports)) != 9 || ports[0] == 0 {
 		t.Errorf("the ports are %v", ports)
 	}
 }

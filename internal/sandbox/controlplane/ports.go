@@ -22,6 +22,7 @@ type Ports struct {
 	ManagerHealth     int
 	Extender          int
 	ExtenderMetrics   int
+	ManagerAPI        int
 }
 
 // freePorts picks ports that nobody listens on. All are held until the last is
@@ -31,7 +32,7 @@ func freePorts() (Ports, error) {
 	for _, port := range []*int{
 		&p.Etcd, &p.EtcdPeer, &p.APIServer, &p.ControllerManager,
 		&p.Scheduler, &p.OurScheduler, &p.Kwok, &p.ManagerMetrics, &p.ManagerHealth,
-		&p.Extender, &p.ExtenderMetrics,
+		&p.Extender, &p.ExtenderMetrics, &p.ManagerAPI,
 	} {
 		listener, err := net.Listen("tcp", address(0))
 		if err != nil {

@@ -184,6 +184,8 @@ func (c *ControlPlane) ManagerSpec(namespace string, extra []string) process.Spe
 		flag("config", c.ManagerConfig()),
 		flag("metrics-bind-address", address(c.ManagerMetrics)),
 		flag("health-probe-bind-address", address(c.ManagerHealth)),
+		flag("api-bind-address", address(c.ManagerAPI)),
+		flag("api-cert-dir", c.managerCertDir()),
 		flag("debug-scenario", true),
 		flag("leader-elect", true),
 		flag("leader-election-namespace", namespace),

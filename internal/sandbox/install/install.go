@@ -37,8 +37,8 @@ const (
 )
 
 // Product applies the product and returns what its manager's Deployment says of
-// the manager.
-func Product(ctx context.Context, config *rest.Config, manifests fs.FS) (Manager, error) {
+// the manager, which serves where local says.
+func Product(ctx context.Context, config *rest.Config, manifests fs.FS, local Local) (Manager, error) {
 	objects, err := Render(manifests, "default")
 	if err != nil {
 		return Manager{}, err
@@ -50,6 +50,9 @@ func Product(ctx context.Context, config *rest.Config, manifests fs.FS) (Manager
 	cluster, err := client.New(config, client.Options{})
 	if err != nil {
 		return Manager{}, fmt.Errorf("connecting to the API server: %w", err)
+	}
+	if objects, err = local.reach(objects); err != nil {
+		return Manager{}, err
 	}
 	first, rest := split(objects)
 	if err := apply(ctx, cluster, first); err != nil {
