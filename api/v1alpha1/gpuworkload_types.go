@@ -48,9 +48,9 @@ type GPUWorkload struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// Spec says what to run and what it needs. Once the workload is planned,
-	// only suspend, priority, retryPolicy, template, ttlSecondsAfterFinished and
-	// activeDeadlineSeconds can be changed; the rest while it waits or is
-	// suspended; className never.
+	// only suspend, priority, preemptionPolicy, preemptible, retryPolicy,
+	// template, ttlSecondsAfterFinished and activeDeadlineSeconds can be changed;
+	// the rest while it waits or is suspended; className never.
 	// +required
 	Spec GPUWorkloadSpec `json:"spec"`
 
@@ -100,11 +100,27 @@ type GPUWorkloadSpec struct {
 	// +kubebuilder:validation:Maximum=1024
 	GPUCount int32 `json:"gpuCount,omitempty"`
 
-	// Priority orders workloads that wait: higher ones are planned first. It
-	// does not evict anybody. Default: medium.
+	// Priority orders workloads that wait: higher ones are planned first. By
+	// itself it evicts nobody; see preemptionPolicy. Default: medium.
 	// +optional
 	// +kubebuilder:default=medium
 	Priority WorkloadPriority `json:"priority,omitempty"`
+
+	// PreemptionPolicy says what happens if there is no room: Never (the
+	// default) waits; PreemptLowerPriority has workloads of lower priority make
+	// way, as few as possible. What those have computed since their last
+	// checkpoint is lost, which is why it has to be asked for.
+	// +optional
+	// +kubebuilder:default=Never
+	PreemptionPolicy PreemptionPolicy `json:"preemptionPolicy,omitempty"`
+
+	// Preemptible says whether the workload may be evicted for one of higher
+	// priority that asks for it (the default). An evicted workload is not failed
+	// and uses up no retry: its pods end within their grace period, and it waits
+	// and starts anew.
+	// +optional
+	// +kubebuilder:default=true
+	Preemptible *bool `json:"preemptible,omitempty"`
 
 	// SchedulingStrategy names the rule that picks among the nodes that fit:
 	// leastLoaded (the default: most free GPUs first; spreads), random,

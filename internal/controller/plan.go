@@ -35,7 +35,7 @@ func (r *Reconciler) plan(ctx context.Context, p *pass) (bool, error) {
 		p.lookAgain(5 * debounce)
 		return true, nil
 	}
-	d, nodeOf, err := r.ask(p, state.Ask{Attempt: s.Attempt})
+	d, nodeOf, err := r.ask(p, state.Ask{Attempt: s.Attempt, Now: p.now})
 	if err != nil {
 		return r.refuse(p, err)
 	}
@@ -50,10 +50,17 @@ func (r *Reconciler) plan(ctx context.Context, p *pass) (bool, error) {
 	s.LastScheduleTime = &now
 	s.Pods = gpuv1alpha1.PodCounts{Desired: int32(len(nodeOf))}
 	p.place(nodeOf)
+	s.Preempting = r.state.Victims(p.workload.UID)
+	if p.is(gpuv1alpha1.ConditionPreempted) {
+		p.condition(gpuv1alpha1.ConditionPreempted, metav1.ConditionFalse, "PlannedAnew", "it was planned anew after it had made way")
+	}
 	p.condition(gpuv1alpha1.ConditionPlanned, metav1.ConditionTrue, "Planned", d.Why.Sentence)
 	p.condition(gpuv1alpha1.ConditionScheduled, metav1.ConditionFalse, "Binding", "the pods are on their way to their nodes")
 	p.enter(gpuv1alpha1.PhaseScheduling, "%s", d.Why.Sentence)
 	p.normal("Planned", "Plan", "%s; Job %s", d.Why.Sentence, s.JobName)
+	if len(s.Preempting) > 0 {
+		p.normal("Preempting", "Preempt", "has %s make way: of lower priority than %s", victimNames(s.Preempting), priorityName(p.workload))
+	}
 	// If the write fails, or its answer is lost, the room stays held: the next pass finds out
 	// which, and either goes on or plans again.
 	if err := r.writeStatus(ctx, p); err != nil {

@@ -110,6 +110,9 @@ func (r *Reconciler) giveUp(ctx context.Context, p *pass) (bool, error) {
 	if s.LastScheduleTime == nil || p.is(gpuv1alpha1.ConditionScheduled) {
 		return false, nil
 	}
+	if len(s.Preempting) > 0 && s.JobUID != "" {
+		return false, nil // makeWay says how long that may take.
+	}
 	since := s.LastScheduleTime.Time
 	for _, pod := range p.current() {
 		if pod.Spec.NodeName != "" {

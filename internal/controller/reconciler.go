@@ -156,10 +156,12 @@ func (r *Reconciler) run(ctx context.Context, p *pass) error {
 		r.accept,
 		r.judge,
 		r.deadline,
+		r.yield,
 		r.plan,
 		r.giveUp,
 		r.makeJob,
 		r.sweep,
+		r.makeWay,
 		r.openGates,
 		r.observe,
 	} {

@@ -71,6 +71,7 @@ func (m *Manager) Run(ctx context.Context) error {
 		return err
 	}
 	world := state.New(m.config.levels(), strategies)
+	world.SetClass(m.config.ClassName)
 	loop := newLoop(clock.RealClock{}, m.config.StallAfter.Duration)
 	synced, err := controller.Setup(ctx, mgr, controller.Parts{
 		Config: controller.Config{

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
 	"github.com/reyisjones/gpu-orchestrator/core/gpu"
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
@@ -16,6 +17,8 @@ import (
 type State struct {
 	levels     []cluster.Level
 	strategies *placement.Registry
+	// class is the className of this installation's workloads.
+	class string
 
 	mu        sync.Mutex
 	resources *cluster.Resources
@@ -62,6 +65,8 @@ type hold struct {
 	members map[int32]*held
 	// planned is the whole plan, with the members that need no promise any more.
 	planned map[int32]string
+	// victims have to make way before the members find room.
+	victims []gpuv1alpha1.Victim
 }
 
 // New returns an empty State. Levels are the topology levels, outermost first.

@@ -260,7 +260,8 @@ func TestPodsShowTheirWorkload(t *testing.T) {
 			t.Errorf("%s needs %v", p.Name, p.Needs)
 		}
 	}
-	ours := cluster.Workload{Name: "default/w", Priority: 30, MinMembers: 2}
+	// It is evicted whole or not at all, elastic or not.
+	ours := cluster.Workload{Name: "default/w", Priority: 30, Preemptible: true}
 	want := map[string]cluster.Workload{
 		"default/p0":                      ours,
 		"default/" + JobName(w, 0) + "-1": ours, // promised
