@@ -22,21 +22,23 @@ import (
 const victimIndex = "victim-uid"
 
 func addVictimIndex(ctx context.Context, c cache.Cache) error {
-	err := c.IndexField(ctx, &gpuv1alpha1.GPUWorkload{}, victimIndex, func(o client.Object) []string {
-		w, ok := o.(*gpuv1alpha1.GPUWorkload)
-		if !ok {
-			return nil
-		}
-		uids := make([]string, len(w.Status.Preempting))
-		for i := range w.Status.Preempting {
-			uids[i] = string(w.Status.Preempting[i].UID)
-		}
-		return uids
-	})
+	err := c.IndexField(ctx, &gpuv1alpha1.GPUWorkload{}, victimIndex, victimUIDs)
 	if err != nil {
 		return fmt.Errorf("indexing workloads by their victims: %w", err)
 	}
 	return nil
+}
+
+func victimUIDs(o client.Object) []string {
+	w, ok := o.(*gpuv1alpha1.GPUWorkload)
+	if !ok {
+		return nil
+	}
+	uids := make([]string, len(w.Status.Preempting))
+	for i := range w.Status.Preempting {
+		uids[i] = string(w.Status.Preempting[i].UID)
+	}
+	return uids
 }
 
 // preemptors returns those whose plan wants the room of the given workload, as the cache knows.
