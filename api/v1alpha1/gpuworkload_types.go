@@ -115,9 +115,9 @@ type GPUWorkloadSpec struct {
 	PreemptionPolicy PreemptionPolicy `json:"preemptionPolicy,omitempty"`
 
 	// Preemptible says whether the workload may be evicted for one of higher
-	// priority that asks for it (the default). An evicted workload is not failed
-	// and uses up no retry: its pods end within their grace period, and it waits
-	// and starts anew.
+	// priority that asks for it. An evicted workload is not failed and uses up no
+	// retry: its pods end within their grace period, and it waits and starts
+	// anew. Default: true.
 	// +optional
 	// +kubebuilder:default=true
 	Preemptible *bool `json:"preemptible,omitempty"`

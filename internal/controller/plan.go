@@ -59,7 +59,7 @@ func (r *Reconciler) plan(ctx context.Context, p *pass) (bool, error) {
 	p.enter(gpuv1alpha1.PhaseScheduling, "%s", d.Why.Sentence)
 	p.normal("Planned", "Plan", "%s; Job %s", d.Why.Sentence, s.JobName)
 	if len(s.Preempting) > 0 {
-		p.normal("Preempting", "Preempt", "has %s make way: of lower priority than %s", victimNames(s.Preempting), priorityName(p.workload))
+		p.normal("Preempting", "Preempt", "evicts %s, of lower priority than %s", victimNames(s.Preempting), priorityName(p.workload))
 	}
 	// If the write fails, or its answer is lost, the room stays held: the next pass finds out
 	// which, and either goes on or plans again.

@@ -321,7 +321,7 @@ func (r *Reconciler) memberDelay(p *pass, pod *corev1.Pod) time.Duration {
 	var last time.Time
 	failures := int32(0)
 	for _, other := range p.current() {
-		if other.Status.Phase == corev1.PodFailed {
+		if other.Status.Phase == corev1.PodFailed && !disrupted(other) {
 			failures++
 			if of, ok := state.Rank(other); ok && of == rank && endOf(other).After(last) {
 				last = endOf(other)

@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -246,9 +247,37 @@ func TestPlanIsMadeAnewWhereTheWayStaysBlocked(t *testing.T) {
 func TestBothSidesAreTold(t *testing.T) {
 	w := planEviction(t)
 	w.settle()
-	for _, text := range []string{"Preempting has team-a/small make way", "Preempted made way for team-a/urgent, which has priority high"} {
+	for _, text := range []string{"Preempting evicts team-a/small, of lower priority than high", "Preempted made way for team-a/urgent, which has priority high"} {
 		if !w.said(text) {
 			t.Errorf("no event says %q", text)
 		}
 	}
+}
+
+// A list of victims that is out of date evicts nobody a second time.
+func TestWhoMadeWayIsNotEvictedAgain(t *testing.T) {
+	w := newWorld(t, "a")
+	w.submit("small", low, 1)
+	w.settle()
+	w.submit("urgent", high, 1, evicting)
+	w.look("urgent")
+	for w.look("small"); len(w.pods()) > 0; w.look("small") {
+		w.collect()
+		w.tell()
+	}
+	// Its pod is gone, there is room elsewhere, and urgent has not noticed yet.
+	node := &corev1.Node{}
+	w.must(w.Get(t.Context(), client.ObjectKey{Name: "a"}, node))
+	node.ObjectMeta = metav1.ObjectMeta{Name: "b"}
+	w.must(w.Create(t.Context(), node))
+	w.nodes = append(w.nodes, "b")
+	w.tell()
+	w.look("small")
+	w.look("small")
+	if victims := w.get("urgent").Status.Preempting; len(victims) != 1 {
+		t.Fatalf("urgent has noticed already: %v", victims)
+	}
+	w.settle()
+	w.runs("small", 1)
+	w.runs("urgent", 0)
 }

@@ -87,6 +87,7 @@ func drawnPod(t *rapid.T, uid, node, name string) *corev1.Pod {
 func drawnWorkload(t *rapid.T, name string) *gpuv1alpha1.GPUWorkload {
 	w := workload(name, 4, 1)
 	w.Spec.Priority = rapid.SampledFrom([]gpuv1alpha1.WorkloadPriority{"", "low", "critical"}).Draw(t, "importance")
+	w.Spec.Preemptible = rapid.SampledFrom([]*bool{nil, ptr.To(true), ptr.To(false)}).Draw(t, "preemptible")
 	if rapid.Bool().Draw(t, "elastic") {
 		w.Spec.MinParallelism = ptr.To(int32(2))
 	}

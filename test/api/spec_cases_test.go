@@ -45,6 +45,14 @@ func specCases() []ruleCase {
 			accepted: `{spec: {modelName: meta-llama/Llama-2-70b-hf}}`,
 		},
 
+		// preemption
+		{
+			rule:     `spec.preemptionPolicy enum`,
+			refused:  `{spec: {modelName: m, preemptionPolicy: Always}}`,
+			says:     `spec.preemptionPolicy: Unsupported value: "Always": supported values: "Never", "PreemptLowerPriority"`,
+			accepted: `{spec: {modelName: m, preemptionPolicy: PreemptLowerPriority}}`,
+		},
+
 		// gpuCount, parallelism, minParallelism
 		{
 			rule:     `spec.gpuCount minimum`,

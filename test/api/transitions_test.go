@@ -49,6 +49,8 @@ func free() []transition {
 	return []transition{
 		{"suspend", `{modelName: m}`, `{suspend: true}`},
 		{"priority", `{modelName: m}`, `{priority: high}`},
+		{"preemptionPolicy", `{modelName: m}`, `{preemptionPolicy: PreemptLowerPriority}`},
+		{"preemptible", `{modelName: m}`, `{preemptible: false}`},
 		{"retryPolicy", `{modelName: m}`, `{retryPolicy: {maxRetries: 7, backoffSeconds: 1}}`},
 		{"ttlSecondsAfterFinished", `{modelName: m}`, `{ttlSecondsAfterFinished: 0}`},
 		{"ttlSecondsAfterFinished", `{modelName: m, ttlSecondsAfterFinished: 60}`, `{ttlSecondsAfterFinished: null}`},
