@@ -49,8 +49,9 @@ type GPUWorkload struct {
 
 	// Spec says what to run and what it needs. Once the workload is planned,
 	// only suspend, priority, preemptionPolicy, preemptible, retryPolicy,
-	// template, ttlSecondsAfterFinished and activeDeadlineSeconds can be changed;
-	// the rest while it waits or is suspended; className never.
+	// template, ttlSecondsAfterFinished, activeDeadlineSeconds and
+	// expectedDuration can be changed; the rest while it waits or is suspended;
+	// className never.
 	// +required
 	Spec GPUWorkloadSpec `json:"spec"`
 
@@ -225,6 +226,16 @@ type GPUWorkloadSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2147483647
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
+
+	// ExpectedDuration is how long the workload usually runs, for example 1h30m.
+	// It stops nothing; activeDeadlineSeconds does, and bounds it. With it a
+	// workload may use room that is reserved for others until they need it, and
+	// those that wait learn when there will be room.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}h)?([0-9]{1,5}m)?([0-9]{1,7}s)?$') && size(self) > 0 && duration(self) >= duration('1s')",message="expectedDuration must be at least 1s, in hours, minutes and seconds: write it like 36h or 1h30m"
+	ExpectedDuration *metav1.Duration `json:"expectedDuration,omitempty"`
 }
 
 // WorkloadPriority orders workloads that wait.

@@ -35,7 +35,7 @@ func (r *Reconciler) plan(ctx context.Context, p *pass) (bool, error) {
 		p.lookAgain(5 * debounce)
 		return true, nil
 	}
-	d, nodeOf, err := r.ask(p, state.Ask{Attempt: s.Attempt, Now: p.now})
+	d, nodeOf, err := r.ask(p, state.Ask{Attempt: s.Attempt, Now: p.now, Since: waitsSince(p.workload)})
 	if err != nil {
 		return r.refuse(p, err)
 	}
@@ -97,6 +97,11 @@ func (r *Reconciler) wait(p *pass, d *placement.Decision) {
 	if d.Why.Never {
 		reason = "NeverFits"
 	}
+	sentence := d.Why.Sentence
+	held := r.state.Reservation(p.workload.UID, p.now)
+	if held != "" {
+		reason, sentence = "Reserved", held+"; "+sentence
+	}
 	old := meta.FindStatusCondition(p.status().Conditions, gpuv1alpha1.ConditionPlanned)
 	p.waits, p.never = true, d.Why.Never
 	if old != nil && old.Reason == reason && old.ObservedGeneration == p.workload.Generation {
@@ -106,12 +111,14 @@ func (r *Reconciler) wait(p *pass, d *placement.Decision) {
 			p.lookAgain(wait)
 			return
 		}
+	} else if held != "" {
+		p.normal(reason, "Plan", "%s", held)
 	} else {
-		p.warning(reason, "Plan", "%s", d.Why.Sentence)
+		p.warning(reason, "Plan", "%s", sentence)
 	}
-	p.condition(gpuv1alpha1.ConditionPlanned, metav1.ConditionFalse, reason, d.Why.Sentence)
+	p.condition(gpuv1alpha1.ConditionPlanned, metav1.ConditionFalse, reason, sentence)
 	p.status().NextRetryTime = nil
-	p.enter(gpuv1alpha1.PhasePending, "%s", d.Why.Sentence)
+	p.enter(gpuv1alpha1.PhasePending, "%s", sentence)
 }
 
 // place writes the nodes of the gang into the status.

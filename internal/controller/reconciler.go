@@ -38,6 +38,8 @@ type Config struct {
 	BindTimeout time.Duration
 	// AvoidFor is how long a node that refused a pod is left out of that workload's plans.
 	AvoidFor time.Duration
+	// Reservations is how room is held for those that wait.
+	Reservations state.Reservations
 	// Workers is the number of workloads worked on at the same time.
 	Workers int
 }
@@ -82,6 +84,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if req == heartbeat() {
 		r.beat()
 		return ctrl.Result{}, nil
+	}
+	if req == reservations() {
+		return r.reserve(r.clock.Now()), nil
 	}
 	start := r.clock.Now()
 	r.waker.look(req.NamespacedName)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -55,6 +56,7 @@ type world struct {
 	// whether the write is made before it does.
 	killAt  int
 	applied bool
+	writing sync.Mutex
 	writes  int
 	made    int
 	dead    bool
@@ -153,6 +155,8 @@ func (readsItsWrites) EnsureReady(types.NamespacedName) error                   
 
 // write lets the manager write, unless its time has come.
 func (w *world) write(do func() error) error {
+	w.writing.Lock() // Gates are opened side by side.
+	defer w.writing.Unlock()
 	if w.dead {
 		return errKilled
 	}

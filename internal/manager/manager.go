@@ -72,6 +72,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	world := state.New(m.config.levels(), strategies)
 	world.SetClass(m.config.ClassName)
+	world.SetReservations(m.config.reservations())
 	loop := newLoop(clock.RealClock{}, m.config.StallAfter.Duration)
 	synced, err := controller.Setup(ctx, mgr, controller.Parts{
 		Config: controller.Config{
@@ -79,6 +80,7 @@ func (m *Manager) Run(ctx context.Context) error {
 			DefaultImage: m.config.DefaultImage,
 			BindTimeout:  m.config.BindTimeout.Duration,
 			AvoidFor:     m.config.AvoidNodeFor.Duration,
+			Reservations: m.config.reservations(),
 			Workers:      m.config.Workers,
 		},
 		State:   world,

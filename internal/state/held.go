@@ -11,6 +11,7 @@ import (
 
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
+	"github.com/reyisjones/gpu-orchestrator/core/placement"
 )
 
 // held is something that holds room on a node: a bound pod, or the promise of a plan to a member
@@ -56,6 +57,8 @@ type work struct {
 	gpus  float64
 	bound int
 	since int64
+	// estimate is how long it says that it runs.
+	estimate placement.Estimate
 	// use is the amounts of the last member: those of most are equal, and share one Vector.
 	use cluster.Vector
 }

@@ -26,8 +26,9 @@ type Ask struct {
 	InSlice bool
 	// Avoid are nodes that refused a pod of this workload a short while ago.
 	Avoid []string
-	// Now is the time: what would be lost with a workload that is evicted grows with it.
-	Now time.Time
+	// Now is the time: what would be lost with a workload that is evicted grows with it, and
+	// reservations come nearer. Since is from when on the workload waits.
+	Now, Since time.Time
 }
 
 // narrow changes the group to what is asked of members that are replaced.
@@ -55,7 +56,8 @@ func (a *Ask) narrow(g *placement.Group) {
 // when pods are seen to hold their own, or with Release. The result maps ranks to nodes.
 //
 // Where the plan evicts others, the room is held beside what they still hold, so that nobody
-// else gets it once they have made way. Members that are replaced evict nobody.
+// else gets it once they have made way. Members that are replaced evict nobody, and wait for no
+// reservation of others.
 //
 // Errors are *InvalidError where the workload must change.
 func (s *State) Plan(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask Ask) (placement.Decision, map[int32]string, error) {
@@ -69,13 +71,23 @@ func (s *State) Plan(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask Ask) (plac
 	r.Avoid = ask.Avoid
 	ask.narrow(&r.Groups[0])
 	s.release(w.UID, ask.Ranks)
+	var held uint64
+	if ask.Ranks == nil {
+		held = s.before(w, &ask)
+	}
 	r.Preempts = r.Preempts && ask.Ranks == nil
-	d, err := s.decide(&r, ask.Now)
+	d, err := s.decide(&r, held, ask.Now)
 	if err != nil {
 		return d, nil, &InvalidError{Field: "spec", Problem: err.Error()}
 	}
 	if !d.Feasible {
+		if ask.Ranks == nil && !d.Why.Never {
+			s.await(w, pod, ask.Since)
+		}
 		return d, nil, nil
+	}
+	if ask.Ranks == nil {
+		s.leave(w.UID)
 	}
 	nodeOf := make(map[int32]string, d.Size())
 	for i, node := range d.Nodes() {
@@ -126,7 +138,8 @@ func (s *State) Promised(uid types.UID, attempt, rank int32) (node string, ok bo
 	return promised.node, true
 }
 
-// Release gives back what plans of the workload still hold. Pods keep what they hold.
+// Release gives back what plans of the workload still hold and what is reserved for it. Pods keep
+// what they hold.
 // It reports whether anything was held.
 func (s *State) Release(uid types.UID) (freed bool) {
 	s.mu.Lock()
@@ -134,7 +147,7 @@ func (s *State) Release(uid types.UID) (freed bool) {
 	h, ok := s.holds[uid]
 	freed = ok && len(h.members) > 0
 	s.release(uid, nil)
-	return freed
+	return s.leave(uid) || freed
 }
 
 // ReleaseRanks gives back what is held for the given members only.

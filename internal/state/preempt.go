@@ -35,17 +35,25 @@ func (s *State) Victims(uid types.UID) []gpuv1alpha1.Victim {
 }
 
 // decide asks the engine. Eviction is asked for only where there is no room without, and only
-// then is it worked out what would be lost. The caller holds the lock.
-func (s *State) decide(r *placement.Request, now time.Time) (placement.Decision, error) {
+// then is it worked out what would be lost. What is reserved for the given others is left alone.
+// The caller holds the lock.
+func (s *State) decide(r *placement.Request, held uint64, now time.Time) (placement.Decision, error) {
 	options := placement.Options{Strategies: s.strategies, Cache: &s.cache}
 	calm := *r
 	calm.Preempts = false
-	d, err := placement.Plan(s.current(), &calm, options)
-	if err != nil || d.Feasible || d.Why.Never || !r.Preempts {
+	d, err := placement.Plan(s.besides(held, false), &calm, options)
+	if err == nil && !d.Feasible && !d.Why.Never && r.Preempts {
+		s.reckon(now)
+		d, err = placement.Plan(s.besides(held, true), r, options)
+	}
+	if err != nil || d.Feasible || held == 0 || d.Why.Never {
 		return d, err
 	}
-	s.reckon(now)
-	return placement.Plan(s.current(), r, options)
+	options.Brief = true
+	if free, err := placement.Plan(s.current(), &calm, options); err == nil && free.Feasible {
+		d.Why.Sentence = s.withheld(held, now)
+	}
+	return d, nil
 }
 
 // victims names those of a decision. The attempt is the one that holds the room: a workload that

@@ -32,6 +32,8 @@ type State struct {
 	changed    map[string]struct{}
 	reordered  bool
 
+	reservations reservations
+
 	// cache is what placement remembers from one plan to the next; models are the MIG
 	// geometries of the GPUs seen, nil for those that have none.
 	cache  placement.Cache

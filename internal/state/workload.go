@@ -22,7 +22,7 @@ func (s *State) SetWorkload(w *gpuv1alpha1.GPUWorkload) {
 	}
 	known.told, known.generation = true, w.Generation
 	spec, needs := s.specOf(w), needsOf(w)
-	known.gpus, spec.Cost = gpusOf(w), known.spec.Cost
+	known.gpus, known.estimate, spec.Cost = gpusOf(w), estimateOf(w), known.spec.Cost
 	if *spec == *known.spec {
 		spec = known.spec
 	}
@@ -45,6 +45,7 @@ func (s *State) DropWorkload(w *gpuv1alpha1.GPUWorkload) {
 		return
 	}
 	known.told, known.generation = false, 0
+	s.leave(w.UID)
 	s.respecify(known, &cluster.Workload{Name: key.name, Level: -1}, nil)
 	if len(known.members) == 0 {
 		delete(s.works, key)
