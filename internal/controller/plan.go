@@ -35,6 +35,7 @@ func (r *Reconciler) plan(ctx context.Context, p *pass) (bool, error) {
 		p.lookAgain(5 * debounce)
 		return true, nil
 	}
+	held := r.state.Reservation(p.workload.UID, p.now) != ""
 	d, nodeOf, err := r.ask(p, state.Ask{Attempt: s.Attempt, Now: p.now, Since: waitsSince(p.workload)})
 	if err != nil {
 		return r.refuse(p, err)
@@ -43,6 +44,9 @@ func (r *Reconciler) plan(ctx context.Context, p *pass) (bool, error) {
 	if !d.Feasible {
 		r.wait(p, &d)
 		return true, nil
+	}
+	if held {
+		r.waker.freed() // It need not have taken the room that was held for it.
 	}
 	s.JobName, s.JobUID = jobName(p.workload), ""
 	s.NextRetryTime = nil

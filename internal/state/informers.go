@@ -51,7 +51,7 @@ func (s *State) Feed(ctx context.Context, c cache.Cache, freed, better func()) (
 		UpdateFunc: func(old, obj any) {
 			was, ok := old.(*gpuv1alpha1.GPUWorkload)
 			if ok && replaced(was, obj) {
-				s.DropWorkload(was)
+				s.onWorkloadGone(was, freed)
 			}
 			s.onWorkload(obj)
 			if now, is := obj.(*gpuv1alpha1.GPUWorkload); ok && is && yields(was, now) {
@@ -60,7 +60,7 @@ func (s *State) Feed(ctx context.Context, c cache.Cache, freed, better func()) (
 		},
 		DeleteFunc: func(obj any) {
 			if w, ok := last(obj).(*gpuv1alpha1.GPUWorkload); ok {
-				s.DropWorkload(w)
+				s.onWorkloadGone(w, freed)
 			}
 		},
 	})
@@ -84,6 +84,14 @@ func replaced(old client.Object, obj any) bool {
 func (s *State) onWorkload(obj any) {
 	if w, ok := obj.(*gpuv1alpha1.GPUWorkload); ok {
 		s.SetWorkload(w)
+	}
+}
+
+// onWorkloadGone gives back what is held for a workload, in case nobody saw it go.
+func (s *State) onWorkloadGone(w *gpuv1alpha1.GPUWorkload, freed func()) {
+	s.DropWorkload(w)
+	if s.Release(w.UID) {
+		freed()
 	}
 }
 

@@ -118,7 +118,10 @@ func TestHolderStartsInItsRoomAndLetsGo(t *testing.T) {
 func TestReservationsEndWithTheirWorkload(t *testing.T) {
 	for name, end := range map[string]func(*State) bool{
 		"released": func(s *State) bool { return s.Release("gang") },
-		"deleted":  func(s *State) bool { s.DropWorkload(workload("gang", 2, 8)); return true },
+		"deleted": func(s *State) (told bool) {
+			s.onWorkloadGone(workload("gang", 2, 8), func() { told = true })
+			return told
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := holding(t)

@@ -45,7 +45,6 @@ func (s *State) DropWorkload(w *gpuv1alpha1.GPUWorkload) {
 		return
 	}
 	known.told, known.generation = false, 0
-	s.leave(w.UID)
 	s.respecify(known, &cluster.Workload{Name: key.name, Level: -1}, nil)
 	if len(known.members) == 0 {
 		delete(s.works, key)
