@@ -97,14 +97,14 @@ func (r *Reconciler) ask(p *pass, ask state.Ask) (placement.Decision, map[int32]
 
 // wait leaves the workload waiting for room, with the reason. News of room wakes it.
 func (r *Reconciler) wait(p *pass, d *placement.Decision) {
-	reason := "NoRoom"
+	reason := reasonNoRoom
 	if d.Why.Never {
 		reason = "NeverFits"
 	}
 	sentence := d.Why.Sentence
 	held := r.state.Reservation(p.workload.UID, p.now)
 	if held != "" {
-		reason, sentence = "Reserved", held+"; "+sentence
+		reason, sentence = reasonReserved, held+"; "+sentence
 	}
 	old := meta.FindStatusCondition(p.status().Conditions, gpuv1alpha1.ConditionPlanned)
 	p.waits, p.never = true, d.Why.Never

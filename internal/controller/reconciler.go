@@ -255,7 +255,8 @@ func (r *Reconciler) release(p *pass) {
 	}
 }
 
-// restore holds, once after a start, what plans written down by an earlier process promise.
+// restore holds, once after a start, what plans written down by an earlier process promise, and
+// room for those that wait.
 func (r *Reconciler) restore(ctx context.Context) error {
 	r.restoring.Lock()
 	defer r.restoring.Unlock()
@@ -268,7 +269,11 @@ func (r *Reconciler) restore(ctx context.Context) error {
 	}
 	for i := range all.Items {
 		w := &all.Items[i]
-		if w.Spec.ClassName != r.config.ClassName || w.Status.Phase.Finished() || len(w.Status.Placement) == 0 {
+		if w.Spec.ClassName != r.config.ClassName || w.Status.Phase.Finished() {
+			continue
+		}
+		if len(w.Status.Placement) == 0 {
+			r.restoreWaiting(w)
 			continue
 		}
 		// A plan that cannot be read holds nothing; its workload says so when its turn comes.
@@ -280,6 +285,7 @@ func (r *Reconciler) restore(ctx context.Context) error {
 			r.state.Confirm(w, podOf(w, t), nodeOf)
 		}
 	}
+	r.state.Reserve(r.clock.Now())
 	r.restored = true
 	return nil
 }

@@ -16,6 +16,12 @@ func reservations() ctrl.Request {
 	return ctrl.Request{NamespacedName: types.NamespacedName{Name: "\x00reservations"}}
 }
 
+// The reasons of a workload that waits for room.
+const (
+	reasonNoRoom   = "NoRoom"
+	reasonReserved = "Reserved"
+)
+
 const (
 	// reserveAfter gathers the news of one moment, and lets those that find room at once do so.
 	reserveAfter = 500 * time.Millisecond
@@ -48,4 +54,17 @@ func waitsSince(w *gpuv1alpha1.GPUWorkload) time.Time {
 		return c.LastTransitionTime.Time
 	}
 	return w.CreationTimestamp.Time
+}
+
+// restoreWaiting remembers a workload that waits for room, so that what it could hold is not given
+// away before its turn comes.
+func (r *Reconciler) restoreWaiting(w *gpuv1alpha1.GPUWorkload) {
+	c := meta.FindStatusCondition(w.Status.Conditions, gpuv1alpha1.ConditionPlanned)
+	if w.Spec.Suspend || w.DeletionTimestamp != nil || c == nil || c.Reason != reasonNoRoom && c.Reason != reasonReserved {
+		return
+	}
+	// What cannot be planned as written says so when its turn comes.
+	if pod, err := PodOf(w, r.config.DefaultImage); err == nil {
+		r.state.Await(w, pod, waitsSince(w))
+	}
 }

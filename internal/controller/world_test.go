@@ -136,6 +136,7 @@ func (w *world) start() {
 		written:  readsItsWrites{},
 		waker:    newWaker(func(int) {}), avoid: newAvoidList(), pacer: newPacer(),
 	}
+	w.process.state.SetReservations(state.Reservations{Max: 4, Patience: 3 * time.Second, MaxWait: time.Hour})
 	w.tell()
 }
 
@@ -176,6 +177,7 @@ func (w *world) submit(name string, priority gpuv1alpha1.WorkloadPriority, pods 
 	w.t.Helper()
 	workload := testWorkload(edits...)
 	workload.Name, workload.UID, workload.Generation = name, types.UID("uid-"+name), 1
+	workload.CreationTimestamp = metav1.NewTime(w.now)
 	workload.Spec.GPUCount, workload.Spec.Parallelism, workload.Spec.Priority = 8, pods, priority
 	w.must(w.Create(w.t.Context(), workload))
 	w.order = append(w.order, name)
@@ -227,6 +229,7 @@ func (w *world) round() {
 	for _, name := range w.order {
 		w.look(name)
 	}
+	w.process.reserve(w.now)
 	w.collect()
 	w.makePods()
 	w.bind()

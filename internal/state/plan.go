@@ -27,7 +27,8 @@ type Ask struct {
 	// Avoid are nodes that refused a pod of this workload a short while ago.
 	Avoid []string
 	// Now is the time: what would be lost with a workload that is evicted grows with it, and
-	// reservations come nearer. Since is from when on the workload waits.
+	// reservations come nearer. Since is from when on the workload waits; the zero
+	// time if it asks without waiting.
 	Now, Since time.Time
 }
 

@@ -40,7 +40,7 @@ type reservations struct {
 	limits Reservations
 	queue  map[types.UID]queued
 	// held are in the order of their names. They live in memory only: a new process makes them
-	// anew once those that wait have been looked at.
+	// anew from what waits.
 	held []reserved
 	// beside are snapshots with what is held taken, by which of held that is. They are made from
 	// the snapshot base.
@@ -76,9 +76,16 @@ type besideKey struct {
 	strict bool
 }
 
+// Await notes that a workload waits for room since then, as an earlier process found.
+func (s *State) Await(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, since time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.await(w, pod, since)
+}
+
 // await notes that a workload waits. The caller holds the lock.
 func (s *State) await(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, since time.Time) {
-	if s.reservations.limits.Max == 0 {
+	if s.reservations.limits.Max == 0 || since.IsZero() {
 		return
 	}
 	if s.reservations.queue == nil {
