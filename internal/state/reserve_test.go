@@ -13,10 +13,10 @@ import (
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
 )
 
-func reserving(t *testing.T, max int) *State {
+func reserving(t *testing.T, most int) *State {
 	t.Helper()
 	s := newState(t)
-	s.SetReservations(Reservations{Max: max, Patience: time.Minute, MaxWait: time.Hour})
+	s.SetReservations(Reservations{Max: most, Patience: time.Minute, MaxWait: time.Hour})
 	s.SetNode(gpuNode("a", 8))
 	s.SetNode(gpuNode("b", 8))
 	return s
@@ -183,8 +183,8 @@ func TestPatienceAndOverruns(t *testing.T) {
 
 // flow is small jobs that come without end: whenever one ends, two wait. A gang for the whole
 // cluster waits with them. It returns after how many minutes the gang started, -1 if it did not.
-func flow(t *testing.T, max int, estimates bool) int {
-	s := reserving(t, max)
+func flow(t *testing.T, most int, estimates bool) int {
+	s := reserving(t, most)
 	gang := workload("gang", 2, 8)
 	ends, jobs := map[string]int{}, 0
 	for minute := range 400 {
