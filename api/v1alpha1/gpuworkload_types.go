@@ -48,9 +48,10 @@ type GPUWorkload struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// Spec says what to run and what it needs. Once the workload is planned,
-	// only suspend, priority, retryPolicy, template, ttlSecondsAfterFinished and
-	// activeDeadlineSeconds can be changed; the rest while it waits or is
-	// suspended; className never.
+	// only suspend, priority, preemptionPolicy, preemptible, retryPolicy,
+	// template, ttlSecondsAfterFinished, activeDeadlineSeconds and
+	// expectedDuration can be changed; the rest while it waits or is suspended;
+	// className never.
 	// +required
 	Spec GPUWorkloadSpec `json:"spec"`
 
@@ -100,11 +101,27 @@ type GPUWorkloadSpec struct {
 	// +kubebuilder:validation:Maximum=1024
 	GPUCount int32 `json:"gpuCount,omitempty"`
 
-	// Priority orders workloads that wait: higher ones are planned first. It
-	// does not evict anybody. Default: medium.
+	// Priority orders workloads that wait: higher ones are planned first. By
+	// itself it evicts nobody; see preemptionPolicy. Default: medium.
 	// +optional
 	// +kubebuilder:default=medium
 	Priority WorkloadPriority `json:"priority,omitempty"`
+
+	// PreemptionPolicy says what happens if there is no room: Never (the
+	// default) waits; PreemptLowerPriority has workloads of lower priority make
+	// way, as few as possible. What those have computed since their last
+	// checkpoint is lost, which is why it has to be asked for.
+	// +optional
+	// +kubebuilder:default=Never
+	PreemptionPolicy PreemptionPolicy `json:"preemptionPolicy,omitempty"`
+
+	// Preemptible says whether the workload may be evicted for one of higher
+	// priority that asks for it. An evicted workload is not failed and uses up no
+	// retry: its pods end within their grace period, and it waits and starts
+	// anew. Default: true.
+	// +optional
+	// +kubebuilder:default=true
+	Preemptible *bool `json:"preemptible,omitempty"`
 
 	// SchedulingStrategy names the rule that picks among the nodes that fit:
 	// leastLoaded (the default: most free GPUs first; spreads), random,
@@ -209,6 +226,16 @@ type GPUWorkloadSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2147483647
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
+
+	// ExpectedDuration is how long the workload usually runs, for example 1h30m.
+	// It stops nothing; activeDeadlineSeconds does, and bounds it. With it a
+	// workload may use room that is reserved for others until they need it, and
+	// those that wait learn when there will be room.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}h)?([0-9]{1,5}m)?([0-9]{1,7}s)?$') && size(self) > 0 && duration(self) >= duration('1s')",message="expectedDuration must be at least 1s, in hours, minutes and seconds: write it like 36h or 1h30m"
+	ExpectedDuration *metav1.Duration `json:"expectedDuration,omitempty"`
 }
 
 // WorkloadPriority orders workloads that wait.

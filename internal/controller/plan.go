@@ -35,7 +35,8 @@ func (r *Reconciler) plan(ctx context.Context, p *pass) (bool, error) {
 		p.lookAgain(5 * debounce)
 		return true, nil
 	}
-	d, nodeOf, err := r.ask(p, state.Ask{Attempt: s.Attempt})
+	held := r.state.Reservation(p.workload.UID, p.now) != ""
+	d, nodeOf, err := r.ask(p, state.Ask{Attempt: s.Attempt, Now: p.now, Since: waitsSince(p.workload)})
 	if err != nil {
 		return r.refuse(p, err)
 	}
@@ -44,16 +45,26 @@ func (r *Reconciler) plan(ctx context.Context, p *pass) (bool, error) {
 		r.wait(p, &d)
 		return true, nil
 	}
+	if held {
+		r.waker.freed() // It need not have taken the room that was held for it.
+	}
 	s.JobName, s.JobUID = jobName(p.workload), ""
 	s.NextRetryTime = nil
 	now := metav1.NewTime(p.now)
 	s.LastScheduleTime = &now
 	s.Pods = gpuv1alpha1.PodCounts{Desired: int32(len(nodeOf))}
 	p.place(nodeOf)
+	s.Preempting = r.state.Victims(p.workload.UID)
+	if p.is(gpuv1alpha1.ConditionPreempted) {
+		p.condition(gpuv1alpha1.ConditionPreempted, metav1.ConditionFalse, "PlannedAnew", "it was planned anew after it had made way")
+	}
 	p.condition(gpuv1alpha1.ConditionPlanned, metav1.ConditionTrue, "Planned", d.Why.Sentence)
 	p.condition(gpuv1alpha1.ConditionScheduled, metav1.ConditionFalse, "Binding", "the pods are on their way to their nodes")
 	p.enter(gpuv1alpha1.PhaseScheduling, "%s", d.Why.Sentence)
 	p.normal("Planned", "Plan", "%s; Job %s", d.Why.Sentence, s.JobName)
+	if len(s.Preempting) > 0 {
+		p.normal("Preempting", "Preempt", "evicts %s, of lower priority than %s", victimNames(s.Preempting), priorityName(p.workload))
+	}
 	// If the write fails, or its answer is lost, the room stays held: the next pass finds out
 	// which, and either goes on or plans again.
 	if err := r.writeStatus(ctx, p); err != nil {
@@ -88,9 +99,14 @@ func (r *Reconciler) ask(p *pass, ask state.Ask) (placement.Decision, map[int32]
 
 // wait leaves the workload waiting for room, with the reason. News of room wakes it.
 func (r *Reconciler) wait(p *pass, d *placement.Decision) {
-	reason := "NoRoom"
+	reason := reasonNoRoom
 	if d.Why.Never {
 		reason = "NeverFits"
+	}
+	sentence := d.Why.Sentence
+	held := r.state.Reservation(p.workload.UID, p.now)
+	if held != "" {
+		reason, sentence = reasonReserved, held+"; "+sentence
 	}
 	old := meta.FindStatusCondition(p.status().Conditions, gpuv1alpha1.ConditionPlanned)
 	p.waits, p.never = true, d.Why.Never
@@ -101,12 +117,14 @@ func (r *Reconciler) wait(p *pass, d *placement.Decision) {
 			p.lookAgain(wait)
 			return
 		}
+	} else if held != "" {
+		p.normal(reason, "Plan", "%s", held)
 	} else {
-		p.warning(reason, "Plan", "%s", d.Why.Sentence)
+		p.warning(reason, "Plan", "%s", sentence)
 	}
-	p.condition(gpuv1alpha1.ConditionPlanned, metav1.ConditionFalse, reason, d.Why.Sentence)
+	p.condition(gpuv1alpha1.ConditionPlanned, metav1.ConditionFalse, reason, sentence)
 	p.status().NextRetryTime = nil
-	p.enter(gpuv1alpha1.PhasePending, "%s", d.Why.Sentence)
+	p.enter(gpuv1alpha1.PhasePending, "%s", sentence)
 }
 
 // place writes the nodes of the gang into the status.

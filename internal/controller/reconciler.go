@@ -38,6 +38,8 @@ type Config struct {
 	BindTimeout time.Duration
 	// AvoidFor is how long a node that refused a pod is left out of that workload's plans.
 	AvoidFor time.Duration
+	// Reservations is how room is held for those that wait.
+	Reservations state.Reservations
 	// Workers is the number of workloads worked on at the same time.
 	Workers int
 }
@@ -83,6 +85,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if req == heartbeat() {
 		r.beat()
 		return ctrl.Result{}, nil
+	}
+	if req == reservations() {
+		return r.reserve(r.clock.Now()), nil
 	}
 	start := r.clock.Now()
 	r.waker.look(req.NamespacedName)
@@ -157,10 +162,12 @@ func (r *Reconciler) run(ctx context.Context, p *pass) error {
 		r.accept,
 		r.judge,
 		r.deadline,
+		r.yield,
 		r.plan,
 		r.giveUp,
 		r.makeJob,
 		r.sweep,
+		r.makeWay,
 		r.openGates,
 		r.observe,
 	} {
@@ -249,7 +256,8 @@ func (r *Reconciler) release(p *pass) {
 	}
 }
 
-// restore holds, once after a start, what plans written down by an earlier process promise.
+// restore holds, once after a start, what plans written down by an earlier process promise, and
+// room for those that wait.
 func (r *Reconciler) restore(ctx context.Context) error {
 	r.restoring.Lock()
 	defer r.restoring.Unlock()
@@ -262,7 +270,11 @@ func (r *Reconciler) restore(ctx context.Context) error {
 	}
 	for i := range all.Items {
 		w := &all.Items[i]
-		if w.Spec.ClassName != r.config.ClassName || w.Status.Phase.Finished() || len(w.Status.Placement) == 0 {
+		if w.Spec.ClassName != r.config.ClassName || w.Status.Phase.Finished() {
+			continue
+		}
+		if len(w.Status.Placement) == 0 {
+			r.restoreWaiting(w)
 			continue
 		}
 		// A plan that cannot be read holds nothing; its workload says so when its turn comes.
@@ -274,6 +286,7 @@ func (r *Reconciler) restore(ctx context.Context) error {
 			r.state.Confirm(w, podOf(w, t), nodeOf)
 		}
 	}
+	r.state.Reserve(r.clock.Now())
 	r.restored = true
 	return nil
 }

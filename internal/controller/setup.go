@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -55,7 +56,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, parts Parts) (synced func() bo
 	if r.written, err = ownWrites(ctx, mgr); err != nil {
 		return nil, err
 	}
-	if err := addIndexes(ctx, mgr.GetCache()); err != nil {
+	if err := errors.Join(addIndexes(ctx, mgr.GetCache()), addVictimIndex(ctx, mgr.GetCache())); err != nil {
 		return nil, err
 	}
 	fed, err := r.state.Feed(ctx, mgr.GetCache(), r.waker.freed, r.waker.better)
@@ -126,17 +127,36 @@ func (r *Reconciler) byPriority() handler.EventHandler {
 			priority = queueProgress
 		}
 		enqueue(q, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w)}, priority, 0)
+		for _, v := range w.Status.Preempting {
+			enqueue(q, ctrl.Request{NamespacedName: types.NamespacedName{Namespace: v.Namespace, Name: v.Name}}, queueProgress, 0)
+		}
 	}
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { add(e.Object, q) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { add(e.ObjectNew, q) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			add(e.ObjectNew, q)
+			r.addPreemptors(ctx, e.ObjectNew, q)
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
+			r.addPreemptors(ctx, e.Object, q)
 			// Somebody may have taken the finalizer away, so that no pass saw it go.
 			if w, ok := e.Object.(*gpuv1alpha1.GPUWorkload); ok {
 				r.forget(w)
 			}
 			add(e.Object, q)
 		},
+	}
+}
+
+// addPreemptors has those looked at that wait for the workload to make way.
+func (r *Reconciler) addPreemptors(ctx context.Context, victim client.Object, q queue) {
+	// Without an answer they are looked at a little later, when the victim's pods end.
+	list, err := r.preemptors(ctx, victim.GetUID())
+	if err != nil {
+		return
+	}
+	for i := range list {
+		enqueue(q, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list[i])}, queueProgress, 0)
 	}
 }
 

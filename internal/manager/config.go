@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
+	"github.com/reyisjones/gpu-orchestrator/core/placement"
 	"github.com/reyisjones/gpu-orchestrator/internal/state"
 )
 
@@ -27,6 +28,8 @@ type Config struct {
 	BindTimeout metav1.Duration `json:"bindTimeout,omitempty"`
 	// AvoidNodeFor is how long a node that refused a workload's pod is left out of its plans.
 	AvoidNodeFor metav1.Duration `json:"avoidNodeFor,omitempty"`
+	// Reservations is how room is held for workloads that wait.
+	Reservations Reservations `json:"reservations,omitempty"`
 	// Workers is the number of workloads worked on at the same time.
 	Workers int `json:"workers,omitempty"`
 	// Client limits the requests to the API server.
@@ -47,6 +50,16 @@ type Config struct {
 	StartupTimeout metav1.Duration `json:"startupTimeout,omitempty"`
 	// StallAfter is how long the control loop may stand still before /healthz fails.
 	StallAfter metav1.Duration `json:"stallAfter,omitempty"`
+}
+
+// Reservations is how room is held for workloads that wait.
+type Reservations struct {
+	// Max is how many workloads may hold room at a time; 0 switches reservations off.
+	Max int `json:"max"`
+	// Patience is how long a workload waits before it may hold room.
+	Patience metav1.Duration `json:"patience"`
+	// MaxWait is for how long others may pass a workload by what they say of their run time.
+	MaxWait metav1.Duration `json:"maxWait"`
 }
 
 // ClientLimits are requests a second on average and at once.
@@ -72,6 +85,11 @@ func DefaultConfig() Config {
 		TopologyLevels: state.DefaultLevels(),
 		BindTimeout:    metav1.Duration{Duration: 30 * time.Second},
 		AvoidNodeFor:   metav1.Duration{Duration: 2 * time.Minute},
+		Reservations: Reservations{
+			Max:      placement.DefaultMaxReservations,
+			Patience: metav1.Duration{Duration: 5 * time.Minute},
+			MaxWait:  metav1.Duration{Duration: placement.DefaultMaxWait},
+		},
 		Workers:        16,
 		Client:         ClientLimits{QPS: 200, Burst: 400},
 		MetricsAddress: ":8080",
@@ -110,6 +128,9 @@ func LoadConfig(path string) (Config, error) {
 	return config, nil
 }
 
+// maxReservations bounds how many may hold room: each of them makes planning dearer for all.
+const maxReservations = 64
+
 // Validate returns everything that is wrong with the configuration.
 func (c *Config) Validate() error {
 	var errs field.ErrorList
@@ -122,6 +143,14 @@ func (c *Config) Validate() error {
 	positive("avoidNodeFor", c.AvoidNodeFor)
 	positive("startupTimeout", c.StartupTimeout)
 	positive("stallAfter", c.StallAfter)
+	positive("reservations.maxWait", c.Reservations.MaxWait)
+	if c.Reservations.Patience.Duration < 0 {
+		errs = append(errs, field.Invalid(field.NewPath("reservations.patience"), c.Reservations.Patience.Duration.String(), "must not be less than 0"))
+	}
+	if c.Reservations.Max < 0 || c.Reservations.Max > maxReservations {
+		errs = append(errs, field.Invalid(field.NewPath("reservations.max"), c.Reservations.Max,
+			fmt.Sprintf("must be from 0, which switches reservations off, to %d", maxReservations)))
+	}
 	if c.ClassName != "" {
 		for _, problem := range validation.IsDNS1123Label(c.ClassName) {
 			errs = append(errs, field.Invalid(field.NewPath("className"), c.ClassName, "no workload can have this class: "+problem))
@@ -149,3 +178,8 @@ func (c *Config) Validate() error {
 }
 
 func (c *Config) levels() []cluster.Level { return state.Levels(c.TopologyLevels) }
+
+func (c *Config) reservations() state.Reservations {
+	r := c.Reservations
+	return state.Reservations{Max: r.Max, Patience: r.Patience.Duration, MaxWait: r.MaxWait.Duration}
+}

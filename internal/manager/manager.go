@@ -73,6 +73,8 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	world := state.New(m.config.levels(), strategies)
 	decided := decisions.New(decisions.DefaultLimits(), ctrl.Log.WithName("decisions"))
+	world.SetClass(m.config.ClassName)
+	world.SetReservations(m.config.reservations())
 	loop := newLoop(clock.RealClock{}, m.config.StallAfter.Duration)
 	synced, err := controller.Setup(ctx, mgr, controller.Parts{
 		Config: controller.Config{
@@ -80,6 +82,7 @@ func (m *Manager) Run(ctx context.Context) error {
 			DefaultImage: m.config.DefaultImage,
 			BindTimeout:  m.config.BindTimeout.Duration,
 			AvoidFor:     m.config.AvoidNodeFor.Duration,
+			Reservations: m.config.reservations(),
 			Workers:      m.config.Workers,
 		},
 		State:     world,

@@ -14,7 +14,7 @@ import (
 
 // Feed connects the state to the informers of a cache and returns a function that tells
 // whether everything that was there at the start has been taken in. Freed is called, without any
-// lock held, when a pod gave room back, and better when a node came or changed.
+// lock held, when a pod gave room back or a workload may be evicted that could not be, and better when a node came or changed.
 func (s *State) Feed(ctx context.Context, c cache.Cache, freed, better func()) (synced func() bool, err error) {
 	nodes, err := feed(ctx, c, &corev1.Node{}, toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { s.onNode(obj, better) },
@@ -49,14 +49,18 @@ func (s *State) Feed(ctx context.Context, c cache.Cache, freed, better func()) (
 	workloads, err := feed(ctx, c, &gpuv1alpha1.GPUWorkload{}, toolscache.ResourceEventHandlerFuncs{
 		AddFunc: s.onWorkload,
 		UpdateFunc: func(old, obj any) {
-			if was, ok := old.(*gpuv1alpha1.GPUWorkload); ok && replaced(was, obj) {
-				s.DropWorkload(was)
+			was, ok := old.(*gpuv1alpha1.GPUWorkload)
+			if ok && replaced(was, obj) {
+				s.onWorkloadGone(was, freed)
 			}
 			s.onWorkload(obj)
+			if now, is := obj.(*gpuv1alpha1.GPUWorkload); ok && is && yields(was, now) {
+				freed()
+			}
 		},
 		DeleteFunc: func(obj any) {
 			if w, ok := last(obj).(*gpuv1alpha1.GPUWorkload); ok {
-				s.DropWorkload(w)
+				s.onWorkloadGone(w, freed)
 			}
 		},
 	})
@@ -64,6 +68,11 @@ func (s *State) Feed(ctx context.Context, c cache.Cache, freed, better func()) (
 		return nil, fmt.Errorf("watching workloads: %w", err)
 	}
 	return func() bool { return nodes.HasSynced() && pods.HasSynced() && workloads.HasSynced() }, nil
+}
+
+// yields tells whether a workload may be evicted now by somebody who could not before.
+func yields(was, now *gpuv1alpha1.GPUWorkload) bool {
+	return now.Evictable() && (!was.Evictable() || Priority(now) < Priority(was))
 }
 
 // replaced tells whether the new object is another one of the same name.
@@ -75,6 +84,14 @@ func replaced(old client.Object, obj any) bool {
 func (s *State) onWorkload(obj any) {
 	if w, ok := obj.(*gpuv1alpha1.GPUWorkload); ok {
 		s.SetWorkload(w)
+	}
+}
+
+// onWorkloadGone gives back what is held for a workload, in case nobody saw it go.
+func (s *State) onWorkloadGone(w *gpuv1alpha1.GPUWorkload, freed func()) {
+	s.DropWorkload(w)
+	if s.Release(w.UID) {
+		freed()
 	}
 }
 

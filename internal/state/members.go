@@ -85,18 +85,18 @@ func RankOf(pod *corev1.Pod) int {
 // join notes what a pod is in its gang now. The caller holds the lock.
 func (s *State) join(pod *corev1.Pod) {
 	if pod.Labels[gpuv1alpha1.GangLabel] == "" {
-		s.leave(pod.UID)
+		s.leaveGang(pod.UID)
 		return
 	}
 	g, err := GangOf(pod)
 	if old, ok := s.gangOf[pod.UID]; ok && (err != nil || old != g.Name) {
-		s.leave(pod.UID)
+		s.leaveGang(pod.UID)
 	}
 	if err != nil {
 		return
 	}
 	if Finished(pod) {
-		s.leave(pod.UID)
+		s.leaveGang(pod.UID)
 		return
 	}
 	if s.gangs[g.Name] == nil {
@@ -108,8 +108,8 @@ func (s *State) join(pod *corev1.Pod) {
 	}
 }
 
-// leave forgets a pod in its gang. The caller holds the lock.
-func (s *State) leave(uid types.UID) {
+// leaveGang forgets a pod in its gang. The caller holds the lock.
+func (s *State) leaveGang(uid types.UID) {
 	name, ok := s.gangOf[uid]
 	if !ok {
 		return

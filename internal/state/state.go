@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
 	"github.com/reyisjones/gpu-orchestrator/core/gpu"
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
@@ -16,6 +17,8 @@ import (
 type State struct {
 	levels     []cluster.Level
 	strategies *placement.Registry
+	// class is the className of this installation's workloads.
+	class string
 
 	mu        sync.Mutex
 	resources *cluster.Resources
@@ -37,6 +40,8 @@ type State struct {
 	snapshot   *cluster.Snapshot
 	changed    map[string]struct{}
 	reordered  bool
+
+	reservations reservations
 
 	// cache is what placement remembers from one plan to the next; models are the MIG
 	// geometries of the GPUs seen, nil for those that have none.
@@ -73,6 +78,8 @@ type hold struct {
 	members map[int32]*held
 	// planned is the whole plan, with the members that need no promise any more.
 	planned map[int32]string
+	// victims have to make way before the members find room.
+	victims []gpuv1alpha1.Victim
 }
 
 // New returns an empty State. Levels are the topology levels, outermost first.
@@ -186,7 +193,7 @@ func (s *State) DropPod(uid types.UID) (freed bool) {
 
 // dropPod is DropPod for callers that hold the lock.
 func (s *State) dropPod(uid types.UID) (freed bool) {
-	s.leave(uid)
+	s.leaveGang(uid)
 	old := s.pods[uid]
 	delete(s.pods, uid)
 	delete(s.assumed, uid)

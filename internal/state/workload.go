@@ -22,6 +22,7 @@ func (s *State) SetWorkload(w *gpuv1alpha1.GPUWorkload) {
 	}
 	known.told, known.generation = true, w.Generation
 	spec, needs := s.specOf(w), needsOf(w)
+	known.gpus, known.estimate, spec.Cost = gpusOf(w), estimateOf(w), known.spec.Cost
 	if *spec == *known.spec {
 		spec = known.spec
 	}
@@ -60,12 +61,11 @@ func (s *State) specOf(w *gpuv1alpha1.GPUWorkload) *cluster.Workload {
 	spec := &cluster.Workload{
 		Name:        w.Namespace + "/" + w.Name,
 		Priority:    Priority(w),
-		Preemptible: preemptible(w),
+		Preemptible: w.Evictable() && w.Spec.ClassName == s.class,
 		Movable:     movable(w),
-		Level:       placement.AnyLevel,
-	}
-	if w.Spec.MinParallelism != nil {
-		spec.MinMembers = int(*w.Spec.MinParallelism)
+		// An elastic gang that runs does not shrink: it leaves its place whole.
+		MinMembers: 0,
+		Level:      placement.AnyLevel,
 	}
 	if t := w.Spec.Topology; t != nil && t.Required != "" {
 		if level, ok := cluster.FindLevel(s.levels, t.Required); ok {
@@ -74,11 +74,6 @@ func (s *State) specOf(w *gpuv1alpha1.GPUWorkload) *cluster.Workload {
 	}
 	return spec
 }
-
-// preemptible tells whether the workload may be evicted for one of higher priority. The API has
-// no field in which its owner agrees to that, and says of spec.priority that it evicts nobody:
-// so nobody is, until it does.
-func preemptible(*gpuv1alpha1.GPUWorkload) bool { return false }
 
 // movable tells whether the workload may be stopped and started elsewhere to make room for
 // others. Its owner cannot say so yet either.

@@ -17,6 +17,7 @@ type Metrics struct {
 	timeToSchedule   *prometheus.HistogramVec
 	planDuration     *prometheus.HistogramVec
 	withdrawn        prometheus.Counter
+	preempted        prometheus.Counter
 	waiting          prometheus.Gauge
 	reconcileErrors  *prometheus.CounterVec
 	reconcileSeconds *prometheus.HistogramVec
@@ -56,6 +57,10 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 			Name: "warp_gpuworkload_withdrawn_pods_total",
 			Help: "Planned pods taken back because the scheduler did not bind them.",
 		}),
+		preempted: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "warp_gpuworkload_preempted_total",
+			Help: "GPUWorkloads that made way for one of higher priority.",
+		}),
 		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "warp_gpuworkload_waiting",
 			Help: "GPUWorkloads that wait for room now.",
@@ -72,7 +77,7 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 	}
 	for _, c := range []prometheus.Collector{
 		m.scheduled, m.failed, m.retries, m.reconcile, m.timeToSchedule,
-		m.planDuration, m.withdrawn, m.waiting, m.reconcileErrors, m.reconcileSeconds,
+		m.planDuration, m.withdrawn, m.preempted, m.waiting, m.reconcileErrors, m.reconcileSeconds,
 	} {
 		if err := r.Register(c); err != nil {
 			return nil, err
@@ -97,6 +102,9 @@ func (m *Metrics) Retried() { m.retries.Inc() }
 
 // Withdrawn counts a planned pod that was taken back.
 func (m *Metrics) Withdrawn() { m.withdrawn.Inc() }
+
+// Preempted counts a workload that made way for another.
+func (m *Metrics) Preempted() { m.preempted.Inc() }
 
 // Waiting tells how many workloads wait for room.
 func (m *Metrics) Waiting(n int) { m.waiting.Set(float64(n)) }

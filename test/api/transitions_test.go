@@ -49,6 +49,9 @@ func free() []transition {
 	return []transition{
 		{"suspend", `{modelName: m}`, `{suspend: true}`},
 		{"priority", `{modelName: m}`, `{priority: high}`},
+		{"preemptionPolicy", `{modelName: m}`, `{preemptionPolicy: PreemptLowerPriority}`},
+		{"expectedDuration", `{modelName: m}`, `{expectedDuration: 1h}`},
+		{"preemptible", `{modelName: m}`, `{preemptible: false}`},
 		{"retryPolicy", `{modelName: m}`, `{retryPolicy: {maxRetries: 7, backoffSeconds: 1}}`},
 		{"ttlSecondsAfterFinished", `{modelName: m}`, `{ttlSecondsAfterFinished: 0}`},
 		{"ttlSecondsAfterFinished", `{modelName: m, ttlSecondsAfterFinished: 60}`, `{ttlSecondsAfterFinished: null}`},
