@@ -36,6 +36,8 @@ type view struct {
 
 	// kinds is what filterKind says of each machine, reasons why no pod fits on a node.
 	kinds, reasons []Reason
+	// opinions is how good the shape's Rules find each machine; nil where they have no scores.
+	opinions []float64
 	room
 	// vague are the nodes, by position, on which more pods may fit than room says; nil as long as
 	// there are none.
@@ -96,7 +98,7 @@ func (v *view) sync(s *cluster.Snapshot) {
 	s.Changed(old, func(i int) {
 		n := s.At(i)
 		if n.Machine != old.At(i).Machine {
-			v.kinds[i] = v.need.filterKind(n.Machine)
+			v.kind(i, n.Machine)
 		}
 		v.take(s, i, n)
 		for _, r := range v.rankings {
@@ -112,13 +114,34 @@ func (v *view) rebuild(s *cluster.Snapshot) {
 	v.need = newNeed(&v.need.Shape, s.Resources)
 	v.kinds = resized(v.kinds, s.Len())
 	v.reasons = resized(v.reasons, s.Len())
+	v.opinions = nil
+	if v.need.opinionWeight() > 0 {
+		v.opinions = make([]float64, s.Len())
+	}
 	v.room.reset(s)
 	v.vague = nil
 	v.rankings, v.counted = nil, nil
 	for i, n := range s.Nodes() {
-		v.kinds[i] = v.need.filterKind(n.Machine)
+		v.kind(i, n.Machine)
 		v.take(s, i, n)
 	}
+}
+
+// kind judges what stays of the node at position i as work comes and goes.
+func (v *view) kind(i int, m *cluster.Machine) {
+	v.kinds[i] = v.need.filterKind(m)
+	if v.opinions != nil && v.kinds[i] == Fits {
+		v.opinions[i] = v.need.opinion(m)
+	}
+}
+
+// candidate returns the node at position i for one more pod, beside so many of the same plan.
+func (v *view) candidate(i, placed int, scoring *Scoring) Candidate {
+	c := Candidate{Node: v.at.At(i), Pod: &v.need.Shape, Placed: placed, Scoring: scoring}
+	if v.opinions != nil {
+		c.Opinion, c.OpinionWeight = v.opinions[i], v.need.opinionWeight()
+	}
+	return c
 }
 
 func (v *view) take(s *cluster.Snapshot, i int, n *cluster.Node) {
