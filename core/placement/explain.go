@@ -275,8 +275,8 @@ func (p *planner) domainScoreOf(g *gang, c *choice) *DomainScore {
 
 // scoreOf is the score of the node at position i, with its terms.
 func (p *planner) scoreOf(g *gang, i int) *NodeScore {
-	c := g.view.candidate(i, 0, g.scoring)
-	c.Seed = g.seed
+	c := Candidate{Node: g.s.At(i), Pod: &g.view.need.Shape, Scoring: g.scoring, Seed: g.seed}
+	g.view.opine(&c, i)
 	scoreNode(p.strategy, &g.view.need, &c)
 	s := &NodeScore{Node: c.Node.Name, Score: p.strategy.Score(&c), Affinity: g.view.need.affinity(c.Node.Machine), Opinion: c.Opinion}
 	if terms, ok := p.strategy.(TermExplainer); ok {

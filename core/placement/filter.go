@@ -32,13 +32,11 @@ func (q *need) filterKind(m *cluster.Machine) Reason {
 
 // suits is filterKind for a machine in service. Rules come last: they may be dear.
 func (q *need) suits(m *cluster.Machine) Reason {
-	if reason := q.matches(m); reason != Fits {
-		return reason
-	}
-	if q.refusal(m) != "" {
+	reason := q.matches(m)
+	if q.Rules != nil && reason == Fits && q.refusal(m) != "" {
 		return ByPolicy
 	}
-	return Fits
+	return reason
 }
 
 // refusal is why the request's Rules keep pods off the machine, "" if they do not.

@@ -212,8 +212,8 @@ func (g *gang) holdsKept(d cluster.Domain) bool {
 // score returns the strategy's opinion of one more pod on the node at position i.
 func (g *gang) score(i, placed int) float64 {
 	c := &g.work.queue.c
-	*c = g.view.candidate(i, placed, g.scoring)
-	c.Seed = g.seed
+	*c = Candidate{Node: g.s.At(i), Pod: &g.view.need.Shape, Placed: placed, Scoring: g.scoring, Seed: g.seed}
+	g.view.opine(c, i)
 	return scoreNode(g.strategy, &g.view.need, c)
 }
 

@@ -64,7 +64,8 @@ func (r *ranking) enter(v *view, i int) {
 	r.scores[i] = math.Inf(-1)
 	if v.fits[i] > 0 {
 		r.winner[r.size+i] = int32(i)
-		r.c = v.candidate(i, 0, r.scoring)
+		r.c = Candidate{Node: v.at.At(i), Pod: &v.need.Shape, Scoring: r.scoring}
+		v.opine(&r.c, i)
 		r.scores[i] = scoreNode(r.strategy, &v.need, &r.c)
 	}
 }

@@ -36,8 +36,10 @@ type view struct {
 
 	// kinds is what filterKind says of each machine, reasons why no pod fits on a node.
 	kinds, reasons []Reason
-	// opinions is how good the shape's Rules find each machine; nil where they have no scores.
+	// opinions is how good the shape's Rules find each machine, and weight what that counts; nil
+	// where they have no scores.
 	opinions []float64
+	weight   float64
 	room
 	// vague are the nodes, by position, on which more pods may fit than room says; nil as long as
 	// there are none.
@@ -115,7 +117,7 @@ func (v *view) rebuild(s *cluster.Snapshot) {
 	v.kinds = resized(v.kinds, s.Len())
 	v.reasons = resized(v.reasons, s.Len())
 	v.opinions = nil
-	if v.need.opinionWeight() > 0 {
+	if v.weight = v.need.opinionWeight(); v.weight > 0 {
 		v.opinions = make([]float64, s.Len())
 	}
 	v.room.reset(s)
@@ -135,13 +137,11 @@ func (v *view) kind(i int, m *cluster.Machine) {
 	}
 }
 
-// candidate returns the node at position i for one more pod, beside so many of the same plan.
-func (v *view) candidate(i, placed int, scoring *Scoring) Candidate {
-	c := Candidate{Node: v.at.At(i), Pod: &v.need.Shape, Placed: placed, Scoring: scoring}
+// opine tells the candidate what the Rules say of the node at position i.
+func (v *view) opine(c *Candidate, i int) {
 	if v.opinions != nil {
-		c.Opinion, c.OpinionWeight = v.opinions[i], v.need.opinionWeight()
+		c.Opinion, c.OpinionWeight = v.opinions[i], v.weight
 	}
-	return c
 }
 
 func (v *view) take(s *cluster.Snapshot, i int, n *cluster.Node) {
