@@ -23,7 +23,7 @@ var (
 )
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &GPUWorkload{}, &GPUWorkloadList{})
+	scheme.AddKnownTypes(GroupVersion, &GPUWorkload{}, &GPUWorkloadList{}, &PlacementPolicy{}, &PlacementPolicyList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -121,10 +120,8 @@ func (m *Manager) options() ctrl.Options {
 		RetryPeriod:                   &l.RetryPeriod.Duration,
 		LeaderElectionReleaseOnCancel: true,
 		Cache: cache.Options{
-			DefaultTransform: cache.TransformStripManagedFields(),
+			DefaultTransform: state.Trim,
 			ByObject: map[client.Object]cache.ByObject{
-				&corev1.Pod{}:  {Transform: state.Trim},
-				&corev1.Node{}: {Transform: state.Trim},
 				// Of Jobs only our own are read.
 				&batchv1.Job{}: {Label: ownLabel()},
 			},

@@ -55,7 +55,8 @@ func (a *Ask) narrow(g *placement.Group) {
 func (s *State) Plan(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask Ask) (placement.Decision, map[int32]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, err := s.question(w, pod)
+	guide := s.guide(w)
+	r, err := s.question(w, pod, &guide)
 	if err != nil {
 		return placement.Decision{}, nil, err
 	}
@@ -63,7 +64,7 @@ func (s *State) Plan(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask Ask) (plac
 	r.Avoid = ask.Avoid
 	ask.narrow(&r.Groups[0])
 	s.release(w.UID, ask.Ranks)
-	d, err := placement.Plan(s.current(), &r, placement.Options{Strategies: s.strategies, Cache: &s.cache})
+	d, err := placement.Plan(s.current(), &r, placement.Options{Strategies: s.strategies, Cache: &s.cache, Scoring: guide.Scoring})
 	if err != nil {
 		return d, nil, &InvalidError{Field: "spec", Problem: err.Error()}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
 	"github.com/reyisjones/gpu-orchestrator/core/gpu"
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
+	"github.com/reyisjones/gpu-orchestrator/internal/policy"
 )
 
 // State is the cluster as its informers tell it, plus the promises of plans that the cluster
@@ -16,6 +17,8 @@ import (
 type State struct {
 	levels     []cluster.Level
 	strategies *placement.Registry
+	// policies are those that workloads are placed by, nil for none.
+	policies *policy.Book
 
 	mu        sync.Mutex
 	resources *cluster.Resources
