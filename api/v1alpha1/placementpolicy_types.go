@@ -235,7 +235,6 @@ type DomainScoreWeights struct {
 type PlacementFilter struct {
 	// Name names the filter in messages. Unique among the filters.
 	// +required
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="name must be lower-case letters, digits and '-', with a letter or digit at both ends, for example liquid-cooled"
 	Name string `json:"name"`
@@ -259,7 +258,6 @@ type PlacementFilter struct {
 type PlacementScore struct {
 	// Name names the score in messages. Unique among the scores.
 	// +required
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="name must be lower-case letters, digits and '-', with a letter or digit at both ends, for example liquid-cooled"
 	Name string `json:"name"`

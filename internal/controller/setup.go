@@ -19,16 +19,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
+	"github.com/reyisjones/gpu-orchestrator/internal/policy"
 	"github.com/reyisjones/gpu-orchestrator/internal/state"
 	"github.com/reyisjones/gpu-orchestrator/internal/telemetry"
 )
 
 // Parts are what a Reconciler is made of.
 type Parts struct {
-	Config  Config
-	State   *state.State
-	Metrics *telemetry.Metrics
-	Clock   clock.PassiveClock
+	Config Config
+	State  *state.State
+	// Policies are those that the state follows.
+	Policies *policy.Book
+	Metrics  *telemetry.Metrics
+	Clock    clock.PassiveClock
 	// Beat is called whenever the control loop turned.
 	Beat func()
 }
@@ -76,7 +79,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, parts Parts) (synced func() bo
 	if err != nil {
 		return nil, fmt.Errorf("setting up the %s controller: %w", controllerName, err)
 	}
-	return fed, nil
+	if parts.Policies == nil {
+		return fed, nil
+	}
+	return fed, SetupPolicies(mgr, PolicyParts{Class: parts.Config.ClassName, Book: parts.Policies, Better: r.waker.better})
 }
 
 // ownWrites returns a store that knows when the caches show what we wrote.

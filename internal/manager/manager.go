@@ -24,6 +24,8 @@ import (
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
 	"github.com/reyisjones/gpu-orchestrator/internal/controller"
+	"github.com/reyisjones/gpu-orchestrator/internal/policy"
+	"github.com/reyisjones/gpu-orchestrator/internal/policy/expression"
 	"github.com/reyisjones/gpu-orchestrator/internal/state"
 	"github.com/reyisjones/gpu-orchestrator/internal/telemetry"
 )
@@ -70,6 +72,11 @@ func (m *Manager) Run(ctx context.Context) error {
 		return err
 	}
 	world := state.New(m.config.levels(), strategies)
+	policies, err := m.policies(strategies)
+	if err != nil {
+		return err
+	}
+	world.Follow(policies)
 	loop := newLoop(clock.RealClock{}, m.config.StallAfter.Duration)
 	synced, err := controller.Setup(ctx, mgr, controller.Parts{
 		Config: controller.Config{
@@ -79,10 +86,11 @@ func (m *Manager) Run(ctx context.Context) error {
 			AvoidFor:     m.config.AvoidNodeFor.Duration,
 			Workers:      m.config.Workers,
 		},
-		State:   world,
-		Metrics: m.metrics,
-		Clock:   clock.RealClock{},
-		Beat:    loop.beat,
+		State:    world,
+		Policies: policies,
+		Metrics:  m.metrics,
+		Clock:    clock.RealClock{},
+		Beat:     loop.beat,
 	})
 	if err != nil {
 		return err
@@ -100,6 +108,21 @@ func (m *Manager) Run(ctx context.Context) error {
 		return fmt.Errorf("running the controllers: %w", err)
 	}
 	return nil
+}
+
+// policies returns the book in which the cluster's policies are kept.
+func (m *Manager) policies(strategies *placement.Registry) (*policy.Book, error) {
+	compiler, err := expression.NewCompiler(m.config.levels(), policy.DefaultBudget())
+	if err != nil {
+		return nil, fmt.Errorf("setting up policies: %w", err)
+	}
+	return policy.NewBook(policy.Config{
+		Class:      m.config.ClassName,
+		Levels:     m.config.levels(),
+		Strategies: strategies,
+		Compiler:   compiler,
+		Budget:     policy.DefaultBudget(),
+	}), nil
 }
 
 func (m *Manager) options() ctrl.Options {

@@ -47,9 +47,9 @@ func waitForCluster(ctx context.Context, config *rest.Config, timeout time.Durat
 	return err
 }
 
-var errNoCRD = errors.New("the CRD of GPUWorkload is not installed: install it with `make install` or `kubectl apply --server-side -k config/crd`")
+var errNoCRD = errors.New("the CRDs of GPUWorkload and PlacementPolicy are not both installed: install them with `make install` or `kubectl apply --server-side -k config/crd`")
 
-// serves tells what is missing for the API server to serve our kind.
+// serves tells what is missing for the API server to serve our kinds.
 func serves(client discovery.DiscoveryInterface) error {
 	list, err := client.ServerResourcesForGroupVersion(gpuv1alpha1.GroupVersion.String())
 	switch {
@@ -58,12 +58,14 @@ func serves(client discovery.DiscoveryInterface) error {
 	case err != nil:
 		return err
 	}
+	served := make(map[string]bool)
 	for _, r := range list.APIResources {
-		if r.Kind == "GPUWorkload" {
-			return nil
-		}
+		served[r.Kind] = true
 	}
-	return errNoCRD
+	if !served["GPUWorkload"] || !served["PlacementPolicy"] {
+		return errNoCRD
+	}
+	return nil
 }
 
 // ownLabel selects what carries the UID of a workload.

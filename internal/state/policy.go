@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -23,6 +24,17 @@ func (s *State) Weights(w *gpuv1alpha1.GPUWorkload) *placement.Scoring {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.guide(w).Scoring
+}
+
+// Strategy returns the strategy by which the workload is placed: the one that it names, or else
+// that of its policy, or else the default.
+func (s *State) Strategy(w *gpuv1alpha1.GPUWorkload) string {
+	if w.Spec.SchedulingStrategy != "" {
+		return w.Spec.SchedulingStrategy
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return cmp.Or(s.guide(w).Strategy, gpuv1alpha1.DefaultStrategy)
 }
 
 // guide returns what the policy asks that holds for the workload, and begins a decision about it.
