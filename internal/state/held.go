@@ -46,7 +46,9 @@ type work struct {
 	// edition of it; 0 is not known.
 	told       bool
 	generation int64
-	members    []*held
+	// source is that edition, nil while nothing is told.
+	source  *gpuv1alpha1.GPUWorkload
+	members []*held
 	// use is the amounts of the last member: those of most are equal, and share one Vector.
 	use cluster.Vector
 }

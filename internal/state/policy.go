@@ -97,6 +97,7 @@ func (s *State) feedPolicies(ctx context.Context, c cache.Cache, better func()) 
 	}
 	tell := func(changed bool) {
 		if changed {
+			s.reguide()
 			better()
 		}
 	}
@@ -135,6 +136,18 @@ func (s *State) feedPolicies(ctx context.Context, c cache.Cache, better func()) 
 		return nil, fmt.Errorf("watching namespaces: %w", err)
 	}
 	return []func() bool{policies.HasSynced, namespaces.HasSynced}, nil
+}
+
+// reguide has the pods of every workload kept to the policy that holds for it now, where they may
+// be moved.
+func (s *State) reguide() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.works {
+		if w.source != nil {
+			s.specifyAnew(w)
+		}
+	}
 }
 
 // size returns the number of nodes.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
+	"github.com/reyisjones/gpu-orchestrator/core/cluster"
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
 	"github.com/reyisjones/gpu-orchestrator/internal/policy"
 	"github.com/reyisjones/gpu-orchestrator/internal/policy/expression"
@@ -188,5 +189,35 @@ func BenchmarkPlanUnderAPolicy(b *testing.B) {
 				s.Release(w.UID)
 			}
 		})
+	}
+}
+
+// Pods that are moved to make room for others go where their own policy lets them.
+func TestPodsKeepToTheirPolicyWhenMoved(t *testing.T) {
+	s, b := guidedState(t)
+	s.SetNode(gpuNode("n", 8))
+	w := workload("w", 1, 2)
+	s.SetWorkload(w)
+	s.SetPod(gpuPod("p", 2, memberPod(w, 0, 0), bound("n")))
+	shown := func() *cluster.Pod { return s.Snapshot().Node("n").Pods[0] }
+	if shown().Needs != nil || shown().Workload.Level != placement.AnyLevel {
+		t.Errorf("without a policy: %+v, level %d", shown().Needs, shown().Workload.Level)
+	}
+	b.Set(placementPolicy("p", 1, filter("f", `node.name == 'other'`, "m"), defaults("", "leaf", "")), 1)
+	s.reguide()
+	if shown().Needs == nil || shown().Workload.Level != 0 {
+		t.Fatalf("with a policy: %+v, level %d", shown().Needs, shown().Workload.Level)
+	}
+	snapshot := s.Snapshot()
+	if j := shown().Needs.Rules.Judge(snapshot.Node("n").Machine, snapshot.Resources); !strings.Contains(j.Refusal, "policy p, filter f: m") {
+		t.Errorf("got %+v", j)
+	}
+	before := shown()
+	if s.reguide(); s.Snapshot() != snapshot || shown() != before {
+		t.Error("a policy that did not change makes a new snapshot")
+	}
+	b.Drop("p")
+	if s.reguide(); shown().Needs != nil {
+		t.Errorf("after the policy: %+v", shown().Needs)
 	}
 }
