@@ -36,7 +36,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.gpuCount == oldSelf.spec.gpuCount",message="spec.gpuCount cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it; if it is finished, create another",reason=FieldValueForbidden,fieldPath=".spec.gpuCount"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.parallelism == oldSelf.spec.parallelism",message="spec.parallelism cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it; if it is finished, create another",reason=FieldValueForbidden,fieldPath=".spec.parallelism"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || (has(self.spec.minParallelism) == has(oldSelf.spec.minParallelism) && (!has(self.spec.minParallelism) || self.spec.minParallelism == oldSelf.spec.minParallelism))",message="spec.minParallelism cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it; if it is finished, create another",reason=FieldValueForbidden,fieldPath=".spec.minParallelism"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.schedulingStrategy == oldSelf.spec.schedulingStrategy",message="spec.schedulingStrategy cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it; if it is finished, create another",reason=FieldValueForbidden,fieldPath=".spec.schedulingStrategy"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || (has(self.spec.schedulingStrategy) == has(oldSelf.spec.schedulingStrategy) && (!has(self.spec.schedulingStrategy) || self.spec.schedulingStrategy == oldSelf.spec.schedulingStrategy))",message="spec.schedulingStrategy cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it; if it is finished, create another",reason=FieldValueForbidden,fieldPath=".spec.schedulingStrategy"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.restartPolicy == oldSelf.spec.restartPolicy",message="spec.restartPolicy cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it; if it is finished, create another",reason=FieldValueForbidden,fieldPath=".spec.restartPolicy"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || (has(self.spec.gpu) == has(oldSelf.spec.gpu) && (!has(self.spec.gpu) || self.spec.gpu == oldSelf.spec.gpu))",message="spec.gpu cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it; if it is finished, create another",reason=FieldValueForbidden,fieldPath=".spec.gpu"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || (has(self.spec.topology) == has(oldSelf.spec.topology) && (!has(self.spec.topology) || self.spec.topology == oldSelf.spec.topology))",message="spec.topology cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it; if it is finished, create another",reason=FieldValueForbidden,fieldPath=".spec.topology"
@@ -123,15 +123,15 @@ type GPUWorkloadSpec struct {
 	// +kubebuilder:default=true
 	Preemptible *bool `json:"preemptible,omitempty"`
 
-	// SchedulingStrategy names the rule that picks among the nodes that fit:
-	// leastLoaded (the default: most free GPUs first; spreads), random,
+	// SchedulingStrategy names the rule that picks among the nodes that fit. Left
+	// out, the one of the PlacementPolicy that holds for the workload, or else
+	// leastLoaded. There are leastLoaded (most free GPUs first; spreads), random,
 	// costOptimized (nodes labelled gpu-orchestrator/cheap-node=true first),
 	// binPack (fewest free GPUs first), topologyAware (best links, best fit,
 	// fewest domains), fragmentationAware (keeps idle GPUs useful to others).
 	// The set is open: an installation can register more; a name that is not
 	// registered is refused with the list of those that are.
 	// +optional
-	// +kubebuilder:default=leastLoaded
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z][a-zA-Z0-9.-]*$')",message="schedulingStrategy must be the name of a strategy, for example leastLoaded: a letter, then letters, digits, '-' and '.'"
 	SchedulingStrategy string `json:"schedulingStrategy,omitempty"`
@@ -173,8 +173,9 @@ type GPUWorkloadSpec struct {
 
 	// Topology says how close together the pods of the gang must be. A level is
 	// a name from the controller's configuration (by default, from the outside
-	// in: region, zone, spine, leaf, rack, nvlink, host) or the node label key
-	// behind it. Left out, they can be anywhere.
+	// in: region, zone, core, spine, leaf, rack, nvlink, nvlink-subdomain, host)
+	// or the node label key behind it. Left out, as the PlacementPolicy says that
+	// holds for the workload, or else anywhere.
 	// +optional
 	Topology *TopologyRequirements `json:"topology,omitempty"`
 

@@ -136,6 +136,9 @@ type Explanation struct {
 	// pod.
 	Nodes   int
 	Removed [reasonCount]int
+	// Refusals says of the nodes removed ByPolicy why, each reason once, in the order in which
+	// nodes have them first.
+	Refusals []Refusal
 	// Certificate is what a refusal rests on; nil for a plan, and for what is undecided.
 	Certificate *Certificate
 	// Room is how many pods the best domain of the asked level could take now, Best its name;
@@ -204,6 +207,12 @@ const (
 	TooManyMoves CertificateKind = "tooManyMoves"
 )
 
+// Refusal is why Rules keep pods off some nodes.
+type Refusal struct {
+	Why   string
+	Nodes int
+}
+
 // Miss is the domain of a level that comes nearest.
 type Miss struct {
 	// Level is the name of the level, "" for the whole cluster; Domain the name of its domain
@@ -228,7 +237,10 @@ type NodeScore struct {
 	Node     string
 	Score    float64
 	Affinity int
-	Terms    []Term
+	// Opinion is how good the request's Rules find the machine, 0 to 100; 0 where they have no
+	// scores. It counts before the score but after affinity, or is one of the Terms.
+	Opinion float64
+	Terms   []Term
 }
 
 // DomainScore is a domain's score and its terms.

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
 )
@@ -106,8 +107,21 @@ func (p *planner) count(g *gang) Explanation {
 		if reason != Fits {
 			why.Removed[reason]++
 		}
+		if reason == ByPolicy {
+			why.refused(g.view.need.refusal(g.s.At(i).Machine))
+		}
 	}
 	return why
+}
+
+// refused counts one more node that Rules keep pods off.
+func (why *Explanation) refused(by string) {
+	i := slices.IndexFunc(why.Refusals, func(r Refusal) bool { return r.Why == by })
+	if i < 0 {
+		i = len(why.Refusals)
+		why.Refusals = append(why.Refusals, Refusal{Why: by})
+	}
+	why.Refusals[i].Nodes++
 }
 
 // keptFrom tells what of the request, rather than of the pod, keeps the group from a node.
@@ -269,8 +283,9 @@ func (p *planner) domainScoreOf(g *gang, c *choice) *DomainScore {
 // scoreOf is the score of the node at position i, with its terms.
 func (p *planner) scoreOf(g *gang, i int) *NodeScore {
 	c := Candidate{Node: g.s.At(i), Pod: &g.view.need.Shape, Scoring: g.scoring, Seed: g.seed}
+	g.view.opine(&c, i)
 	scoreNode(p.strategy, &g.view.need, &c)
-	s := &NodeScore{Node: c.Node.Name, Score: p.strategy.Score(&c), Affinity: g.view.need.affinity(c.Node.Machine)}
+	s := &NodeScore{Node: c.Node.Name, Score: p.strategy.Score(&c), Affinity: g.view.need.affinity(c.Node.Machine), Opinion: c.Opinion}
 	if terms, ok := p.strategy.(TermExplainer); ok {
 		s.Terms = terms.Terms(&c)
 	}

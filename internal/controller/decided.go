@@ -32,7 +32,7 @@ func (r *Reconciler) remember(p *pass, d *placement.Decision, err error, took ti
 		By:         "planned",
 		Outcome:    decisions.Refused,
 		Sentence:   d.Why.Sentence,
-		Strategy:   w.Spec.SchedulingStrategy,
+		Strategy:   r.state.Strategy(w),
 		Took:       took,
 		Generation: d.Generation,
 	}

@@ -218,7 +218,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, p *pass) error {
 // count brings the metrics up to date with what the status write made true.
 func (r *Reconciler) count(p *pass) {
 	before, after := &p.before, p.status()
-	strategy := p.workload.Spec.SchedulingStrategy
+	strategy := r.state.Strategy(p.workload)
 	if scheduled(after) && !scheduled(before) {
 		r.metrics.Scheduled(strategy)
 		if before.StartTime == nil {

@@ -20,15 +20,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
+	"github.com/reyisjones/gpu-orchestrator/internal/policy"
 	"github.com/reyisjones/gpu-orchestrator/internal/state"
 	"github.com/reyisjones/gpu-orchestrator/internal/telemetry"
 )
 
 // Parts are what a Reconciler is made of.
 type Parts struct {
-	Config  Config
-	State   *state.State
-	Metrics *telemetry.Metrics
+	Config Config
+	State  *state.State
+	// Policies are those that the state follows.
+	Policies *policy.Book
+	Metrics  *telemetry.Metrics
 	// Decisions is told of every decision; nil is nobody.
 	Decisions DecisionLog
 	Clock     clock.PassiveClock
@@ -85,7 +88,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, parts Parts) (synced func() bo
 	if err != nil {
 		return nil, fmt.Errorf("setting up the %s controller: %w", controllerName, err)
 	}
-	return synced, nil
+	if parts.Policies == nil {
+		return synced, nil
+	}
+	return synced, SetupPolicies(mgr, PolicyParts{Class: parts.Config.ClassName, Book: parts.Policies, Better: r.waker.better})
 }
 
 // refuseInventory says on a GPUNode why it is not gone by.

@@ -31,7 +31,7 @@ func (e *Explainer) placed(ctx context.Context, ask Ask, w *gpuv1alpha1.GPUWorkl
 	if err != nil {
 		return fmt.Errorf("reading the plan: %w", err)
 	}
-	p := &explainv1alpha1.Placement{Planned: w.Status.LastScheduleTime, Attempt: w.Status.Attempt, Strategy: w.Spec.SchedulingStrategy}
+	p := &explainv1alpha1.Placement{Planned: w.Status.LastScheduleTime, Attempt: w.Status.Attempt, Strategy: e.State.Strategy(w)}
 	if c := meta.FindStatusCondition(w.Status.Conditions, gpuv1alpha1.ConditionPlanned); c != nil && c.Status == metav1.ConditionTrue {
 		p.Message = c.Message
 	}

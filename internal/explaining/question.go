@@ -24,7 +24,12 @@ func (e *Explainer) question(ctx context.Context, ask Ask, w *gpuv1alpha1.GPUWor
 	if err != nil {
 		return nil, err
 	}
-	return e.complete(ctx, ask, s, r)
+	q, err := e.complete(ctx, ask, s, r)
+	if err != nil {
+		return nil, err
+	}
+	q.Options.Scoring = e.State.Weights(w)
+	return q, nil
 }
 
 // complete adds to a question what the snapshot does not say: promises of plans, times, and what

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -26,6 +25,8 @@ import (
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
 	"github.com/reyisjones/gpu-orchestrator/internal/controller"
 	"github.com/reyisjones/gpu-orchestrator/internal/decisions"
+	"github.com/reyisjones/gpu-orchestrator/internal/policy"
+	"github.com/reyisjones/gpu-orchestrator/internal/policy/expression"
 	"github.com/reyisjones/gpu-orchestrator/internal/state"
 	"github.com/reyisjones/gpu-orchestrator/internal/telemetry"
 )
@@ -75,6 +76,11 @@ func (m *Manager) Run(ctx context.Context) error {
 	decided := decisions.New(decisions.DefaultLimits(), ctrl.Log.WithName("decisions"))
 	world.SetClass(m.config.ClassName)
 	world.SetReservations(m.config.reservations())
+	policies, err := m.policies(strategies)
+	if err != nil {
+		return err
+	}
+	world.Follow(policies)
 	loop := newLoop(clock.RealClock{}, m.config.StallAfter.Duration)
 	synced, err := controller.Setup(ctx, mgr, controller.Parts{
 		Config: controller.Config{
@@ -86,6 +92,7 @@ func (m *Manager) Run(ctx context.Context) error {
 			Workers:      m.config.Workers,
 		},
 		State:     world,
+		Policies:  policies,
 		Metrics:   m.metrics,
 		Decisions: decided,
 		Clock:     clock.RealClock{},
@@ -114,6 +121,21 @@ func (m *Manager) Run(ctx context.Context) error {
 	return nil
 }
 
+// policies returns the book in which the cluster's policies are kept.
+func (m *Manager) policies(strategies *placement.Registry) (*policy.Book, error) {
+	compiler, err := expression.NewCompiler(m.config.levels(), policy.DefaultBudget())
+	if err != nil {
+		return nil, fmt.Errorf("setting up policies: %w", err)
+	}
+	return policy.NewBook(policy.Config{
+		Class:      m.config.ClassName,
+		Levels:     m.config.levels(),
+		Strategies: strategies,
+		Compiler:   compiler,
+		Budget:     policy.DefaultBudget(),
+	}), nil
+}
+
 func (m *Manager) options() ctrl.Options {
 	lease := leaseName
 	if m.config.ClassName != "" {
@@ -132,10 +154,8 @@ func (m *Manager) options() ctrl.Options {
 		RetryPeriod:                   &l.RetryPeriod.Duration,
 		LeaderElectionReleaseOnCancel: true,
 		Cache: cache.Options{
-			DefaultTransform: cache.TransformStripManagedFields(),
+			DefaultTransform: state.Trim,
 			ByObject: map[client.Object]cache.ByObject{
-				&corev1.Pod{}:  {Transform: state.Trim},
-				&corev1.Node{}: {Transform: state.Trim},
 				// Of Jobs only our own are read.
 				&batchv1.Job{}: {Label: ownLabel()},
 			},

@@ -55,7 +55,9 @@ type work struct {
 	// edition of it; 0 is not known.
 	told       bool
 	generation int64
-	members    []*held
+	// source is that edition, nil while nothing is told.
+	source  *gpuv1alpha1.GPUWorkload
+	members []*held
 	// gpus is how many GPUs each pod holds; bound counts the members that are bound pods, and
 	// since adds up when they were.
 	gpus  float64

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -67,7 +68,18 @@ func (s *State) Feed(ctx context.Context, c cache.Cache, freed, better func()) (
 	if err != nil {
 		return nil, fmt.Errorf("watching workloads: %w", err)
 	}
-	return func() bool { return nodes.HasSynced() && pods.HasSynced() && workloads.HasSynced() }, nil
+	guides, err := s.feedPolicies(ctx, c, better)
+	if err != nil {
+		return nil, err
+	}
+	return func() bool {
+		for _, has := range guides {
+			if !has() {
+				return false
+			}
+		}
+		return nodes.HasSynced() && pods.HasSynced() && workloads.HasSynced()
+	}, nil
 }
 
 // yields tells whether a workload may be evicted now by somebody who could not before.
@@ -124,12 +136,14 @@ func last(obj any) any {
 	return obj
 }
 
-// Trim drops from cached objects what nothing here reads; it is a transform of the cache. At
-// ten thousand pods this is most of the memory.
+// Trim drops from cached objects what nothing here reads; it is a transform of the cache, for
+// objects of every kind. At ten thousand pods this is most of the memory.
 func Trim(obj any) (any, error) {
+	if o, ok := obj.(metav1.Object); ok {
+		o.SetManagedFields(nil)
+	}
 	switch o := obj.(type) {
 	case *corev1.Pod:
-		o.ManagedFields = nil
 		o.Spec.Volumes = nil
 		for i := range o.Spec.Containers {
 			trimContainer(&o.Spec.Containers[i])
@@ -138,8 +152,9 @@ func Trim(obj any) (any, error) {
 			trimContainer(&o.Spec.InitContainers[i])
 		}
 	case *corev1.Node:
-		o.ManagedFields = nil
 		o.Status.Images = nil
+	case *corev1.Namespace:
+		o.Annotations = nil
 	}
 	return obj, nil
 }

@@ -16,15 +16,18 @@ type TopologyLevel struct {
 }
 
 // DefaultLevels knows the labels of the clouds, of GPU feature discovery, and of topograph in
-// the three generations that are about.
+// the three generations that are about. Its third counts the tiers of the fabric from the node
+// outwards: tier 0 is the switch that the node hangs on (its "Node Labels" reference).
 func DefaultLevels() []TopologyLevel {
 	return []TopologyLevel{
 		{Name: "region", Labels: []string{"topology.kubernetes.io/region"}},
 		{Name: "zone", Labels: []string{"topology.kubernetes.io/zone"}},
-		{Name: "spine", Labels: []string{"gpu.warp.dev/spine", "network.topology.nvidia.com/spine", "fabric.topograph.run/tier-2"}},
-		{Name: "leaf", Labels: []string{"gpu.warp.dev/leaf", "network.topology.nvidia.com/leaf", "network.topology.nvidia.com/block", "fabric.topograph.run/tier-1"}},
+		{Name: "core", Labels: []string{"gpu.warp.dev/core", "network.topology.nvidia.com/core", "network.topology.nvidia.com/datacenter", "fabric.topograph.run/tier-2"}},
+		{Name: "spine", Labels: []string{"gpu.warp.dev/spine", "network.topology.nvidia.com/spine", "fabric.topograph.run/tier-1"}},
+		{Name: "leaf", Labels: []string{"gpu.warp.dev/leaf", "network.topology.nvidia.com/leaf", "network.topology.nvidia.com/block", "fabric.topograph.run/tier-0"}},
 		{Name: "rack", Labels: []string{"gpu.warp.dev/rack", "topology.kubernetes.io/rack"}},
 		{Name: "nvlink", Labels: []string{"gpu.warp.dev/nvlink-domain", "nvidia.com/gpu.clique", "network.topology.nvidia.com/accelerator", "accelerator.topograph.run/domain"}},
+		{Name: "nvlink-subdomain", Labels: []string{"accelerator.topograph.run/sub-domain"}},
 		{Name: "host", Labels: []string{"kubernetes.io/hostname"}},
 	}
 }

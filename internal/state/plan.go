@@ -64,7 +64,8 @@ func (a *Ask) narrow(g *placement.Group) {
 func (s *State) Plan(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask Ask) (placement.Decision, map[int32]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, err := s.question(w, pod)
+	guide := s.guide(w)
+	r, err := s.question(w, pod, &guide)
 	if err != nil {
 		return placement.Decision{}, nil, err
 	}
@@ -77,7 +78,7 @@ func (s *State) Plan(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask Ask) (plac
 		held = s.before(w, &ask)
 	}
 	r.Preempts = r.Preempts && ask.Ranks == nil
-	d, err := s.decide(&r, held, ask.Now)
+	d, err := s.decide(&r, guide.Scoring, held, ask.Now)
 	if err != nil {
 		return d, nil, &InvalidError{Field: "spec", Problem: err.Error()}
 	}

@@ -37,8 +37,8 @@ func (s *State) Victims(uid types.UID) []gpuv1alpha1.Victim {
 // decide asks the engine. Eviction is asked for only where there is no room without, and only
 // then is it worked out what would be lost. What is reserved for the given others is left alone.
 // The caller holds the lock.
-func (s *State) decide(r *placement.Request, held uint64, now time.Time) (placement.Decision, error) {
-	options := placement.Options{Strategies: s.strategies, Cache: &s.cache}
+func (s *State) decide(r *placement.Request, scoring *placement.Scoring, held uint64, now time.Time) (placement.Decision, error) {
+	options := placement.Options{Strategies: s.strategies, Cache: &s.cache, Scoring: scoring}
 	calm := *r
 	calm.Preempts = false
 	d, err := placement.Plan(s.besides(held, false), &calm, options)

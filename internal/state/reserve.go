@@ -220,7 +220,8 @@ func (s *State) candidates(now time.Time) []*job {
 		if waited := now.Sub(q.since); !holds[uid] && waited < r.limits.Patience && waited < r.limits.MaxWait {
 			continue
 		}
-		request, err := s.question(q.workload, q.pod)
+		guide := s.guide(q.workload)
+		request, err := s.question(q.workload, q.pod, &guide)
 		if err != nil {
 			continue // Its own pass says what is wrong.
 		}

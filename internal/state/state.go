@@ -10,6 +10,7 @@ import (
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
 	"github.com/reyisjones/gpu-orchestrator/core/gpu"
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
+	"github.com/reyisjones/gpu-orchestrator/internal/policy"
 )
 
 // State is the cluster as its informers tell it, plus the promises of plans that the cluster
@@ -19,6 +20,8 @@ type State struct {
 	strategies *placement.Registry
 	// class is the className of this installation's workloads.
 	class string
+	// policies are those that workloads are placed by, nil for none.
+	policies *policy.Book
 
 	mu        sync.Mutex
 	resources *cluster.Resources
@@ -224,14 +227,8 @@ func (s *State) learn(resources *cluster.Resources) {
 func (s *State) current() *cluster.Snapshot {
 	switch {
 	case s.reordered || s.snapshot == nil:
-		nodes := make([]*cluster.Node, 0, len(s.nodes))
-		for name := range s.nodes {
-			if n := s.frozen(name); n != nil {
-				nodes = append(nodes, n)
-			}
-		}
 		s.generation++
-		s.snapshot = cluster.NewSnapshot(s.generation, s.levels, s.resources, nodes)
+		s.snapshot = cluster.NewSnapshot(s.generation, s.levels, s.resources, s.all())
 	case len(s.changed) > 0:
 		nodes := make([]*cluster.Node, 0, len(s.changed))
 		for name := range s.changed {
@@ -245,6 +242,25 @@ func (s *State) current() *cluster.Snapshot {
 	s.reordered = false
 	clear(s.changed)
 	return s.snapshot
+}
+
+// all returns every node as it is now. Those that did not change come first, as the last
+// snapshot has them and in its order: what is nearly sorted is quickly put in order again.
+func (s *State) all() []*cluster.Node {
+	nodes := make([]*cluster.Node, 0, len(s.nodes))
+	if s.snapshot != nil {
+		for _, n := range s.snapshot.Nodes() {
+			if _, changed := s.changed[n.Name]; !changed {
+				nodes = append(nodes, n)
+			}
+		}
+	}
+	for name := range s.changed {
+		if n := s.frozen(name); n != nil {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
 }
 
 // frozen returns a copy of the node that nobody will write to, with what it holds now.

@@ -26,6 +26,8 @@ func pinned() []transition {
 		{"minParallelism", `{modelName: m, parallelism: 4, minParallelism: 2}`, `{minParallelism: 3}`},
 		{"minParallelism", `{modelName: m, parallelism: 4, minParallelism: 2}`, `{minParallelism: null}`},
 		{"schedulingStrategy", `{modelName: m}`, `{schedulingStrategy: random}`},
+		{"schedulingStrategy", `{modelName: m, schedulingStrategy: random}`, `{schedulingStrategy: leastLoaded}`},
+		{"schedulingStrategy", `{modelName: m, schedulingStrategy: random}`, `{schedulingStrategy: null}`},
 		{"restartPolicy", `{modelName: m}`, `{restartPolicy: member}`},
 		{"gpu", `{modelName: m}`, `{gpu: {product: Tesla-T4}}`},
 		{"gpu", `{modelName: m, gpu: {product: Tesla-T4}}`, `{gpu: {product: Tesla-V100}}`},
