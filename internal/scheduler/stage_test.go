@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -40,6 +41,8 @@ type stage struct {
 	bindFails func(pod *corev1.Pod) bool
 	stalled   func(pod *corev1.Pod) bool
 	made      int
+	// parked are pods that the stock plugins found no place for: they wake them at any news.
+	parked []*corev1.Pod
 }
 
 // play runs the test in a bubble.
@@ -65,7 +68,7 @@ func newStage(ctx context.Context, t testing.TB) *stage {
 	}
 	s.handle = &fakeHandle{
 		factory: informers.NewSharedInformerFactory(fake.NewClientset(), 0),
-		queue:   map[types.UID]*queued{}, waiting: map[types.UID]*fakeWaiting{},
+		queue:   map[types.UID]*queued{}, recalled: map[types.UID]bool{}, waiting: map[types.UID]*fakeWaiting{},
 	}
 	made, err := NewFactory()(ctx, nil, s.handle)
 	if err != nil {
@@ -173,7 +176,41 @@ func (s *stage) settle() {
 // pass lets time go by.
 func (s *stage) pass(d time.Duration) {
 	<-time.After(d)
+	woken := map[string]*corev1.Pod{}
+	for _, p := range s.parked {
+		woken[p.Name] = p
+	}
+	s.parked = nil
+	s.handle.Activate(klog.Background(), woken)
 	s.settle()
+}
+
+// stock is what the stock plugins do with a pod that is left to them: any node with room.
+func (s *stage) stock(pod *corev1.Pod) string {
+	free := map[string]int64{}
+	for name, n := range s.nodes {
+		if !n.Spec.Unschedulable && !s.refuses(pod, name) {
+			free[name] = 8
+		}
+	}
+	take := func(p *corev1.Pod, node string) {
+		q := p.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"]
+		free[node] -= q.Value()
+	}
+	for _, p := range s.pods {
+		take(p, p.Spec.NodeName)
+	}
+	for _, w := range s.handle.waiting {
+		take(w.pod, w.node)
+	}
+	delete(free, "")
+	take(pod, "")
+	for _, name := range slices.Sorted(maps.Keys(free)) {
+		if name != "" && free[name]+free[""] >= 0 {
+			return name
+		}
+	}
+	return ""
 }
 
 // cycle is what kube-scheduler does with a pod that it popped.
@@ -186,7 +223,9 @@ func (s *stage) cycle(pod *corev1.Pod) {
 	node := ""
 	switch {
 	case status.IsSkip():
-		s.t.Fatalf("pod %s is left to the stock plugins, of which there are none here", pod.Name)
+		if node = s.stock(pod); node == "" {
+			s.parked = append(s.parked, pod)
+		}
 	case !status.IsSuccess():
 		s.refused[pod.Name]++
 		s.said[pod.Name] = status.Message()
@@ -227,7 +266,9 @@ func (s *stage) bind(pod *corev1.Pod, state fwk.CycleState, node string) {
 	if _, there := s.pods[pod.UID]; !there || s.bindFails(pod) {
 		s.plugin.Unreserve(context.Background(), state, pod, node)
 		if there {
+			// What fails for no reason of a plugin is tried again after a pause.
 			s.handle.park(pod)
+			s.parked = append(s.parked, pod)
 		}
 		return
 	}
@@ -290,9 +331,11 @@ type fakeHandle struct {
 	factory informers.SharedInformerFactory
 	plugin  *Plugin
 
-	mu      sync.Mutex
-	queue   map[types.UID]*queued
-	waiting map[types.UID]*fakeWaiting
+	mu    sync.Mutex
+	queue map[types.UID]*queued
+	// recalled are pods that were sent for while they were being scheduled.
+	recalled map[types.UID]bool
+	waiting  map[types.UID]*fakeWaiting
 }
 
 func (h *fakeHandle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
@@ -311,7 +354,11 @@ func (h *fakeHandle) Activate(_ klog.Logger, pods map[string]*corev1.Pod) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, pod := range pods {
-		if q := h.queue[pod.UID]; q != nil && !q.active {
+		q := h.queue[pod.UID]
+		switch {
+		case q == nil:
+			h.recalled[pod.UID] = true // It is being scheduled, and comes back at once.
+		case !q.active:
 			q.active = h.plugin.PreEnqueue(context.Background(), q.pod).IsSuccess()
 		}
 	}
@@ -331,6 +378,7 @@ func (h *fakeHandle) pop(but func(*corev1.Pod) bool) *corev1.Pod {
 		return nil
 	}
 	delete(h.queue, first.pod.UID)
+	delete(h.recalled, first.pod.UID)
 	return first.pod
 }
 
@@ -353,7 +401,9 @@ func (h *fakeHandle) idle(but func(*corev1.Pod) bool) bool {
 func (h *fakeHandle) park(pod *corev1.Pod) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.queue[pod.UID] = &queued{pod: pod, since: time.Now()}
+	q := &queued{pod: pod, since: time.Now()}
+	h.queue[pod.UID] = q
+	q.active = h.recalled[pod.UID] && h.plugin.PreEnqueue(context.Background(), pod).IsSuccess()
 }
 
 func (h *fakeHandle) wait(pod *corev1.Pod, state fwk.CycleState, node string, timeout time.Duration) {
