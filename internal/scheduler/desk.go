@@ -33,6 +33,8 @@ type desk struct {
 	clock  clock.WithTicker
 	// fed tells whether State has taken in all that was there at the start.
 	fed func() bool
+	// done is closed when the scheduler ends.
+	done <-chan struct{}
 	// news is signalled when there may be more room than before.
 	news chan struct{}
 
@@ -73,6 +75,7 @@ func newDesk(ctx context.Context, args Args, handle fwk.Handle) (*desk, error) {
 		state:  state.New(state.Levels(args.TopologyLevels), strategies),
 		handle: handle,
 		clock:  clock.RealClock{},
+		done:   ctx.Done(),
 		news:   make(chan struct{}, 1),
 		roster: newRoster(),
 		alone:  map[types.UID]*alone{},
@@ -103,7 +106,11 @@ func (d *desk) activate(after time.Duration, pods ...*corev1.Pod) {
 	}
 	go func() {
 		if after > 0 {
-			<-d.clock.After(after)
+			select {
+			case <-d.done:
+				return
+			case <-d.clock.After(after):
+			}
 		}
 		d.handle.Activate(klog.Background(), byName)
 	}()
