@@ -179,9 +179,9 @@ func endless() *regexp.Regexp { return regexp.MustCompile(`"[+-]?[0-9.]+[eE][+-]
 func readPod(raw json.RawMessage) (*corev1.Pod, error) {
 	switch {
 	case len(raw) == 0 || string(raw) == "null":
-		return nil, errors.New("Pod is missing")
+		return nil, errors.New("no Pod is given")
 	case len(raw) > largestPod:
-		return nil, fmt.Errorf("Pod has %d bytes, more than any API server stores", len(raw))
+		return nil, fmt.Errorf("the Pod has %d bytes, more than any API server stores", len(raw))
 	}
 	if amount := endless().Find(raw); amount != nil {
 		return nil, fmt.Errorf("reading Pod: %.40s is no amount of anything", amount)
@@ -192,7 +192,7 @@ func readPod(raw json.RawMessage) (*corev1.Pod, error) {
 		return nil, fmt.Errorf("reading Pod: %w", err)
 	}
 	if pod.Name == "" || pod.Namespace == "" || pod.UID == "" {
-		return nil, errors.New("Pod has no name, namespace or UID: it is not one that an API server knows")
+		return nil, errors.New("the Pod has no name, namespace or UID: it is not one that an API server knows")
 	}
 	return &pod, nil
 }
