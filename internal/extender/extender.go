@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -241,6 +242,7 @@ func (s *server) Start(ctx context.Context) error {
 		WriteTimeout:      s.limits.request,
 		IdleTimeout:       s.limits.idle,
 		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(logr.ToSlogHandler(s.log), slog.LevelInfo),
 	}
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {

@@ -37,7 +37,7 @@ func (e *engine) filter(pod *corev1.Pod, names []string) []verdict {
 	if err != nil {
 		return refused(verdicts, err)
 	}
-	standings, err := placement.Survey(q.snapshot, &q.request, e.options())
+	standings, err := placement.Standings(q.snapshot, &q.request, e.options())
 	if err != nil {
 		return refused(verdicts, err)
 	}

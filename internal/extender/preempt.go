@@ -100,7 +100,7 @@ func (e *engine) helps(q *question, node string, victims []state.Holding) bool {
 // settles tells whether the pod fits on the node at a position of the snapshot and the rest of its
 // gang fits beside it, and if not, why.
 func (e *engine) settles(q *question, s *cluster.Snapshot, at int) (why string, ok bool) {
-	standings, err := placement.Survey(s, &q.request, e.options())
+	standings, err := placement.Standings(s, &q.request, e.options())
 	switch {
 	case err != nil:
 		return err.Error(), false

@@ -46,7 +46,7 @@ func (e *engine) prioritize(pod *corev1.Pod, names []string) []int64 {
 	if err != nil {
 		return scores
 	}
-	standings, err := placement.Survey(q.snapshot, &q.request, e.options())
+	standings, err := placement.Standings(q.snapshot, &q.request, e.options())
 	if err != nil {
 		return scores
 	}

@@ -36,6 +36,12 @@ const (
 	bodiesAtOnce    = 2
 	defaultCatchUp  = 250 * time.Millisecond
 	catchUpInterval = 2 * time.Millisecond
+	// roomWithin is how long a request waits until others are done with the memory that it needs:
+	// as long as kube-scheduler waits by default.
+	roomWithin = 5 * time.Second
+	// bindWithin bounds a binding: one that kube-scheduler does not wait for any more is not called
+	// off half-way.
+	bindWithin = 10 * time.Second
 	// liveWithin bounds the one live read, after a binding whose answer was an error.
 	liveWithin = 2 * time.Second
 )
@@ -168,8 +174,10 @@ func (h *handler) read(w http.ResponseWriter, r *http.Request) (body []byte, rel
 	if size < 0 {
 		size = h.largest // It does not say.
 	}
-	if err := h.room.Acquire(r.Context(), size); err != nil {
-		return nil, nil, failure(http.StatusServiceUnavailable, "too many requests at once: %w", err)
+	ctx, cancel := context.WithTimeout(r.Context(), roomWithin)
+	defer cancel()
+	if err := h.room.Acquire(ctx, size); err != nil {
+		return nil, nil, failure(http.StatusServiceUnavailable, "too many large requests at once: %w", err)
 	}
 	release = func() { h.room.Release(size) }
 	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, h.largest))
@@ -295,6 +303,8 @@ func (h *handler) bindPod(ctx context.Context, b *extenderv1.ExtenderBindingArgs
 	}
 	binding := &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: b.Node}}
 	binding.Namespace, binding.Name, binding.UID = b.PodNamespace, b.PodName, b.PodUID
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bindWithin)
+	defer cancel()
 	err = h.cluster.Bind(ctx, binding)
 	if err != nil && h.isBound(ctx, key, b) {
 		err = nil

@@ -32,10 +32,11 @@ func TestRequestsThatCannotBeAnswered(t *testing.T) {
 		"no content type":       {verb: "bind", kind: "-", body: "{}", code: 415, says: "application/json"},
 		"no body":               {verb: "filter", code: 400, says: "the body is empty"},
 		"no JSON":               {verb: "filter", body: "nodes please", code: 400, says: "reading the body"},
-		"half a body":           {verb: "prioritize", body: `{"Pod":` + podJSON, code: 400, says: "unexpected EOF"},
-		"two bodies":            {verb: "filter", body: `{"Pod":` + podJSON + `,"NodeNames":[]}{}`, code: 400, says: "goes on after"},
+		"half a body":           {verb: "prioritize", body: `{"Pod":` + podJSON, code: 400, says: "unexpected end of JSON input"},
+		"two bodies":            {verb: "filter", body: `{"Pod":` + podJSON + `,"NodeNames":[]}{}`, code: 400, says: "after top-level value"},
 		"a misspelt field":      {verb: "filter", body: `{"Pod":` + podJSON + `,"Nodenammes":[]}`, code: 400, says: `unknown field "Nodenammes"`},
-		"no pod":                {verb: "filter", body: `{"NodeNames":["a"]}`, code: 400, says: "Pod is missing"},
+		"a field twice":         {verb: "filter", body: `{"Pod":` + podJSON + `,"NodeNames":[],"NodeNames":["a"]}`, code: 400, says: `duplicate field "NodeNames"`},
+		"no pod":                {verb: "filter", body: `{"NodeNames":["a"]}`, code: 400, says: "no Pod is given"},
 		"a pod without a UID":   {verb: "filter", body: `{"Pod":{"metadata":{"name":"p","namespace":"ns"}},"NodeNames":["a"]}`, code: 400, says: "no name, namespace or UID"},
 		"a pod that is a list":  {verb: "filter", body: `{"Pod":[],"NodeNames":["a"]}`, code: 400, says: "reading Pod"},
 		"an absurd amount":      {verb: "filter", body: `{"Pod":{"metadata":{"name":"p","namespace":"ns","uid":"uid-p"},"spec":{"containers":[{"name":"c","resources":{"requests":{"nvidia.com/gpu":"1e99"}}}]}},"NodeNames":["a"]}`, code: 200, says: "no machine has"},
@@ -147,7 +148,9 @@ func TestSlowClients(t *testing.T) {
 		if _, err := io.ReadAll(conn); err != nil && errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: the connection stays open", name)
 		}
-		conn.Close()
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 	body := `{"Pod":` + podJSON + `,"NodeNames":["a"]}`
 	r, err := http.Post("http://"+at+"/filter", "application/json", bytes.NewReader([]byte(body)))

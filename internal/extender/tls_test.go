@@ -209,8 +209,11 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close()
-		return conn.ConnectionState().PeerCertificates[0].Subject.CommonName
+		name := conn.ConnectionState().PeerCertificates[0].Subject.CommonName
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+		return name
 	}
 	if name := served(); name != "old" {
 		t.Fatalf("serves %s", name)

@@ -1,16 +1,15 @@
 package extender
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+	kjson "sigs.k8s.io/json"
 )
 
 // args are ExtenderArgs as they come: nodes stay as they are written, only their names are read, so
@@ -78,7 +77,7 @@ func namesOf(items []json.RawMessage) ([]string, error) {
 	names := make([]string, len(items))
 	for i, item := range items {
 		var n named
-		if err := json.Unmarshal(item, &n); err != nil {
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(item, &n); err != nil {
 			return nil, fmt.Errorf("reading node %d of the list: %w", i, err)
 		}
 		names[i] = n.Metadata.Name
@@ -179,45 +178,43 @@ func endless() *regexp.Regexp { return regexp.MustCompile(`"[+-]?[0-9.]+[eE][+-]
 func readPod(raw json.RawMessage) (*corev1.Pod, error) {
 	switch {
 	case len(raw) == 0 || string(raw) == "null":
-		return nil, errors.New("Pod is missing")
+		return nil, errors.New("no Pod is given")
 	case len(raw) > largestPod:
-		return nil, fmt.Errorf("Pod has %d bytes, more than any API server stores", len(raw))
+		return nil, fmt.Errorf("the Pod has %d bytes, more than any API server stores", len(raw))
 	}
 	if amount := endless().Find(raw); amount != nil {
 		return nil, fmt.Errorf("reading Pod: %.40s is no amount of anything", amount)
 	}
 	var pod corev1.Pod
 	// A newer kube-scheduler sends fields that this program does not know: they are no mistake.
-	if err := json.Unmarshal(raw, &pod); err != nil {
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &pod); err != nil {
 		return nil, fmt.Errorf("reading Pod: %w", err)
 	}
 	if pod.Name == "" || pod.Namespace == "" || pod.UID == "" {
-		return nil, errors.New("Pod has no name, namespace or UID: it is not one that an API server knows")
+		return nil, errors.New("the Pod has no name, namespace or UID: it is not one that an API server knows")
 	}
 	return &pod, nil
 }
 
-// readStrict refuses fields that the envelope does not have: the extender API is v1 and frozen, so
-// that they are somebody's mistake.
+// readStrict refuses fields that the envelope does not have, and those that come twice: the extender
+// API is v1 and frozen, so that they are somebody's mistake.
 func readStrict(body []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	return readWith(d, into)
+	if len(body) == 0 {
+		return errors.New("the body is empty")
+	}
+	strict, err := kjson.UnmarshalStrict(body, into)
+	if err = errors.Join(append(strict, err)...); err != nil {
+		return fmt.Errorf("reading the body: %w", err)
+	}
+	return nil
 }
 
 func read(body []byte, into any) error {
-	return readWith(json.NewDecoder(bytes.NewReader(body)), into)
-}
-
-func readWith(d *json.Decoder, into any) error {
-	if err := d.Decode(into); err != nil {
-		if errors.Is(err, io.EOF) {
-			return errors.New("the body is empty")
-		}
-		return fmt.Errorf("reading the body: %w", err)
+	if len(body) == 0 {
+		return errors.New("the body is empty")
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("the body goes on after its JSON object")
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(body, into); err != nil {
+		return fmt.Errorf("reading the body: %w", err)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -30,6 +31,10 @@ func TestStockSchedulerWithTheExtender(t *testing.T) {
 	out := c.kubectl(nil, "-n", ns, "apply", "-f", filepath.Join(harness.Root(t), "examples", "extender"))
 	if strings.Count(out, " created") != 5 {
 		t.Fatal(out)
+	}
+	// What the sandbox leaves out, the Deployment, is as the API server wants it, too.
+	if out := c.kubectl(nil, "apply", "--server-side", "--dry-run=server", "--force-conflicts", "-k", filepath.Join(harness.Root(t), "config", "extender")); !strings.Contains(out, "deployment.apps/gpu-orchestrator-extender serverside-applied") || strings.Contains(out, "Warning") {
+		t.Error(out)
 	}
 	eventually(t, func() error { return c.podsBound(t, ns, 11) })
 	nodes := c.boundNodes(t, ns)
@@ -262,4 +267,38 @@ func withoutRefusals(dir, program string) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// Without the extender kube-scheduler would evict the workload's pod: its priority is the lowest.
+// Its owner did not agree to that, so that the plain pod makes way.
+func TestPreemptionIsTrimmed(t *testing.T) {
+	c := ownCluster(t, "--nodes=2", "--extender")
+	ns := c.namespace(t)
+	for name, value := range map[string]int32{"low": 10, "high": 1000} {
+		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
+		if err := c.Create(t.Context(), class); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := gpuWorkload(ns, "trained", 1, 8, forever)
+	if err := c.Create(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() error { return c.podsBound(t, ns, 1) })
+	low, high := plainPod(ns, "low", 8), plainPod(ns, "high", 8)
+	low.Spec.PriorityClassName, high.Spec.PriorityClassName = "low", "high"
+	if err := c.Create(t.Context(), low); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() error { return c.bound(t, ns, "low") })
+	if err := c.Create(t.Context(), high); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() error { return c.bound(t, ns, "high") })
+	if err := c.bound(t, ns, "low"); err == nil {
+		t.Error("the plain pod is still there")
+	}
+	if pods := c.pods(t, w); len(pods) != 1 || pods[0].DeletionTimestamp != nil {
+		t.Errorf("the workload has %d pods", len(pods))
+	}
 }

@@ -16,18 +16,18 @@ type Standing struct {
 	Score float64
 }
 
-// Survey tells how every node of the snapshot, by position, stands with one pod of the request's
+// Standings tells how every node of the snapshot, by position, stands with one pod of the request's
 // only group, each node by itself: what its domain has left for the rest of the gang is Plan's to
 // say. It is for callers that offer several nodes to somebody else who takes one.
 //
 // It returns an error for a request that is malformed, as Plan does, or has several groups.
-func Survey(s *cluster.Snapshot, r *Request, o Options) ([]Standing, error) {
+func Standings(s *cluster.Snapshot, r *Request, o Options) ([]Standing, error) {
 	p, err := newPlanner(s, r, o)
 	if err != nil {
-		return nil, fmt.Errorf("surveying nodes for %s: %w", r.Name, err)
+		return nil, fmt.Errorf("judging nodes for %s: %w", r.Name, err)
 	}
 	if len(r.Groups) != 1 {
-		return nil, fmt.Errorf("surveying nodes for %s: %w", r.Name, errSeveralGroups)
+		return nil, fmt.Errorf("judging nodes for %s: %w", r.Name, errSeveralGroups)
 	}
 	g := p.gang(s, &r.Groups[0])
 	var scores []float64

@@ -9,11 +9,11 @@ import (
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
 )
 
-type surveyFunc func(*cluster.Snapshot, *Request, Options) ([]Standing, error)
+type standingsFunc func(*cluster.Snapshot, *Request, Options) ([]Standing, error)
 
 // misjudged draws a single pod and returns a node of which the survey says other than Plan, asked
 // about this node alone; and where the best node is not the one that Plan takes of all.
-func misjudged(t *rapid.T, k *kit, survey surveyFunc, o Options) string {
+func misjudged(t *rapid.T, k *kit, survey standingsFunc, o Options) string {
 	s, r := k.world(t), (*Request)(nil)
 	r = k.request(t, s)
 	g := &r.Groups[0]
@@ -53,12 +53,12 @@ func misjudged(t *rapid.T, k *kit, survey surveyFunc, o Options) string {
 	return ""
 }
 
-func TestSurveysAgreeWithPlans(t *testing.T) {
+func TestStandingsAgreeWithPlans(t *testing.T) {
 	o := Options{Strategies: registry(t)}
 	k := newKit(t, 8, 1, 1)
 	k.devices = true
 	cases(t, 1000, func(t *rapid.T) {
-		if problem := misjudged(t, k, Survey, o); problem != "" {
+		if problem := misjudged(t, k, Standings, o); problem != "" {
 			t.Fatal(problem)
 		}
 	})
@@ -66,18 +66,18 @@ func TestSurveysAgreeWithPlans(t *testing.T) {
 
 // A survey that misses what the request, and not the pod, keeps nodes out for, and one that does
 // not score, are found.
-func TestSurveyPropertyFindsMistakes(t *testing.T) {
+func TestStandingsPropertyFindsMistakes(t *testing.T) {
 	o := Options{Strategies: registry(t)}
-	for name, broken := range map[string]surveyFunc{
+	for name, broken := range map[string]standingsFunc{
 		"the request's own limits": func(s *cluster.Snapshot, r *Request, o Options) ([]Standing, error) {
 			own := *r
 			own.Avoid = nil
 			own.Groups = []Group{r.Groups[0]}
 			own.Groups[0].Topology = NoTopology()
-			return Survey(s, &own, o)
+			return Standings(s, &own, o)
 		},
 		"scores": func(s *cluster.Snapshot, r *Request, o Options) ([]Standing, error) {
-			standings, err := Survey(s, r, o)
+			standings, err := Standings(s, r, o)
 			for i := range standings {
 				standings[i].Score = 0
 			}
@@ -94,14 +94,14 @@ func TestSurveyPropertyFindsMistakes(t *testing.T) {
 	}
 }
 
-func TestSurveySaysWhatWouldHelp(t *testing.T) {
+func TestStandingsSayWhatWouldHelp(t *testing.T) {
 	s := world(
 		nodeSpec{name: "full", gpus: 8, used: 8},
 		nodeSpec{name: "small", gpus: 2},
 		nodeSpec{name: "cordoned", gpus: 8, edit: func(n *cluster.Node) { n.Cordoned = true }},
 		nodeSpec{name: "free", gpus: 8},
 	)
-	standings, err := Survey(s, ask(1, 4), Options{})
+	standings, err := Standings(s, ask(1, 4), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestSurveySaysWhatWouldHelp(t *testing.T) {
 			t.Errorf("%s: %v, taken %v", name, got, got.Taken())
 		}
 	}
-	if _, err := Survey(s, &Request{Strategy: "leastLoaded", Groups: []Group{{Count: 1}, {Count: 1}}}, Options{}); err == nil {
+	if _, err := Standings(s, &Request{Strategy: "leastLoaded", Groups: []Group{{Count: 1}, {Count: 1}}}, Options{}); err == nil {
 		t.Error("several groups are answered")
 	}
 }
