@@ -78,11 +78,13 @@ func (r *Remedy) Apply(s *cluster.Snapshot, q *placement.Request) (*cluster.Snap
 	// Nobody is evicted beside those that the remedy names.
 	calm := *q
 	calm.Preempts = false
-	asked, err := &calm, error(nil)
+	asked := &calm
 	if r.Change != nil {
-		if asked, err = r.Change.Apply(s, asked); err != nil {
+		edited, err := r.Change.Apply(s, asked)
+		if err != nil {
 			return nil, nil, err
 		}
+		asked = edited
 	}
 	tx := s.Begin()
 	tx.Evict(r.Leave...)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -47,10 +48,16 @@ type handler struct {
 	answer Answerer
 	may    authorizer.Authorizer
 	synced func() bool
+	// slots bound how many answers are worked out at a time: one may take a second of a large
+	// cluster's manager, whose own work comes first.
+	slots chan struct{}
 }
 
+// atOnce is how many answers are worked out at a time; the others wait.
+const atOnce = 2
+
 func newHandler(answer Answerer, may authorizer.Authorizer, synced func() bool) http.Handler {
-	h := &handler{answer: answer, may: may, synced: synced}
+	h := &handler{answer: answer, may: may, synced: synced, slots: make(chan struct{}, atOnce)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", h.resource)
 	for _, path := range []string{"/apis", "/apis/{$}"} {
@@ -130,10 +137,20 @@ func (h *handler) resource(w http.ResponseWriter, r *http.Request) {
 		fail(w, notRead())
 		return
 	}
+	select {
+	case h.slots <- struct{}{}:
+		defer func() { <-h.slots }()
+	case <-r.Context().Done():
+		fail(w, apierrors.NewTimeoutError("too much is asked at once: ask again in a moment", 1))
+		return
+	}
 	found, err := h.find(r, info)
 	if err != nil {
 		fail(w, err)
 		return
+	}
+	if list, ok := found.(*explainv1alpha1.DecisionList); ok && strings.Contains(r.Header.Get("Accept"), "as=Table") {
+		found = table(list)
 	}
 	write(w, http.StatusOK, found)
 }

@@ -3,7 +3,6 @@ package asking
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -115,12 +114,12 @@ func (c *Cluster) ask(ctx context.Context, s Subject, r *rest.Request, answer an
 
 // say tells apart what a person can do something about.
 func (c *Cluster) say(s Subject, err error) error {
-	var status apierrors.APIStatus
 	switch {
-	case apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name == s.Name:
-		return fmt.Errorf("there is no %s %s in namespace %s", strings.TrimSuffix(s.Resource, "s"), s.Name, c.Namespace)
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err) && apierrors.IsUnexpectedServerError(err):
+		// A server that knows of no such group says so in plain text.
 		return fmt.Errorf("the cluster does not serve %s: is gpu-orchestrator installed there, with its APIService? (%w)", explainv1alpha1.APIVersion, err)
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("there is no %s %s in namespace %s", strings.TrimSuffix(s.Resource, "s"), s.Name, c.Namespace)
 	case apierrors.IsServiceUnavailable(err):
 		return fmt.Errorf("nobody answers for %s now: kubectl get apiservice %s.%s says why (%w)",
 			explainv1alpha1.APIVersion, explainv1alpha1.Version, explainv1alpha1.GroupName, err)

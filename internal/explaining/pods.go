@@ -55,9 +55,13 @@ func (e *Explainer) Pod(ctx context.Context, ask Ask) (*explainv1alpha1.Explanat
 		return answer, nil
 	}
 	gang, err := state.GangOf(&pod)
-	if err == nil && gang.IsGang() {
+	group := gang.Name
+	if g := pod.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
+		group = types.NamespacedName{Namespace: pod.Namespace, Name: *g.PodGroupName}
+	}
+	if err == nil && group.Name != "" {
 		own := ask
-		own.Name = gang.Name
+		own.Name = group
 		answer, err := e.Gang(ctx, own)
 		if err == nil {
 			answer.Subject, answer.Name = "pod", pod.Name
@@ -99,19 +103,36 @@ type members struct {
 	kept  []string
 }
 
-// Gang explains pods that say by their labels that they stand or fall together.
-func (e *Explainer) Gang(ctx context.Context, ask Ask) (*explainv1alpha1.Explanation, error) {
+// gangPods returns the pods of a gang by their labels, or those of a PodGroup.
+func (e *Explainer) gangPods(ctx context.Context, name types.NamespacedName) (found []corev1.Pod, grouped bool, err error) {
 	var all corev1.PodList
-	err := e.Cache.List(ctx, &all, client.InNamespace(ask.Name.Namespace), client.MatchingLabels{gpuv1alpha1.GangLabel: ask.Name.Name})
-	if err != nil {
-		return nil, fmt.Errorf("listing the pods of the gang: %w", err)
+	if err := e.Cache.List(ctx, &all, client.InNamespace(name.Namespace)); err != nil {
+		return nil, false, fmt.Errorf("listing the pods of the gang: %w", err)
 	}
-	slices.SortFunc(all.Items, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	for i := range all.Items {
+		p := &all.Items[i]
+		group := p.Spec.SchedulingGroup
+		inGroup := group != nil && group.PodGroupName != nil && *group.PodGroupName == name.Name
+		if inGroup || p.Labels[gpuv1alpha1.GangLabel] == name.Name {
+			found, grouped = append(found, *p), grouped || inGroup
+		}
+	}
+	slices.SortFunc(found, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return found, grouped, nil
+}
+
+// Gang explains pods that say by their labels, or by their PodGroup, that they stand or fall
+// together.
+func (e *Explainer) Gang(ctx context.Context, ask Ask) (*explainv1alpha1.Explanation, error) {
+	pods, grouped, err := e.gangPods(ctx, ask.Name)
+	if err != nil {
+		return nil, err
+	}
 	answer := e.answer(ask, "gang")
 	answer.History = e.history(ask.Name)
 	m, ended := members{}, 0
-	for i := range all.Items {
-		pod := &all.Items[i]
+	for i := range pods {
+		pod := &pods[i]
 		switch {
 		case state.Finished(pod):
 			ended++
@@ -121,7 +142,7 @@ func (e *Explainer) Gang(ctx context.Context, ask Ask) (*explainv1alpha1.Explana
 			m.pod = pod
 		}
 	}
-	if len(all.Items) == 0 {
+	if len(pods) == 0 {
 		// A GPUWorkload is a gang, too.
 		found, err := e.Workload(ctx, ask)
 		if apierrors.IsNotFound(err) {
@@ -145,8 +166,12 @@ func (e *Explainer) Gang(ctx context.Context, ask Ask) (*explainv1alpha1.Explana
 	if err != nil {
 		return invalid(answer, err)
 	}
+	if grouped {
+		gang.Name, gang.Size, gang.Min = ask.Name, len(pods), len(pods)
+		answer.Notes = append(answer.Notes, "of its PodGroup the pods that are there are known, and not what the PodGroup asks for itself: its smallest size and its level")
+	}
 	m.gang, m.count = &gang, max(1, gang.Size-len(m.kept)-ended)
-	if there := len(all.Items); there < gang.Size {
+	if there := len(pods); there < gang.Size {
 		answer.Notes = append(answer.Notes, fmt.Sprintf("%d of the %d pods of the gang are there", there, gang.Size))
 	}
 	return e.plain(ctx, ask, answer, &m)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/core/explain"
@@ -90,6 +91,13 @@ func TestGangsOfPods(t *testing.T) {
 	}
 	if len(e.Misses) == 0 || e.Misses[0].Need != 2 || e.Misses[0].Room != 1 {
 		t.Errorf("%+v", e.Misses)
+	}
+	w.pod("grouped", "", 8, func(p *corev1.Pod) {
+		p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To("group")}
+	})
+	ask.Name.Name = "group"
+	if e, err := w.explainer(t).Gang(t.Context(), ask); err != nil || e.Misses != nil || e.Reason != string(explain.OtherScheduler) {
+		t.Errorf("a PodGroup: %+v, %v", e, err)
 	}
 	ask.Name.Name = "nothing"
 	if _, err := w.explainer(t).Gang(t.Context(), ask); !apierrors.IsNotFound(err) {

@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -334,4 +335,38 @@ func (c *cluster) viewer(t *testing.T, namespace string) string {
 		t.Fatal(err)
 	}
 	return file
+}
+
+// Plain pods are explained, too, and what was decided is listed by kubectl itself.
+func TestExplainPodsAndDecisions(t *testing.T) {
+	t.Parallel()
+	c := sharedCluster(t)
+	ns := c.namespace(t)
+	selector, _ := c.nodes(t, 1)
+	c.until(t, c.submit(t, gpuWorkload(ns, "holder", 1, 8, onNodes(selector), forever)),
+		"Running", func(w *gpuv1alpha1.GPUWorkload) bool { return w.Status.Phase == gpuv1alpha1.PhaseRunning })
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "plain", Labels: map[string]string{gpuv1alpha1.GangLabel: "ring", gpuv1alpha1.GangSizeLabel: "1"}},
+		Spec: corev1.PodSpec{NodeSelector: selector, Containers: []corev1.Container{{Name: "c", Image: "example.com/c", Resources: corev1.ResourceRequirements{
+			Limits: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("2")},
+		}}}},
+	}
+	if err := c.Create(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"pod/plain", "gang/ring"} {
+		eventually(t, func() error {
+			code, out, complaint := warp(c.kubeconfig(), "explain", name, "-n", ns)
+			if code != cli.Waiting || !strings.Contains(out, "ASK: 2 GPUs are needed and no GPU is free") || !strings.Contains(out, "patch gpuworkload holder") {
+				return fmt.Errorf("%s: exit code %d: %s%s", name, code, out, complaint)
+			}
+			return nil
+		})
+	}
+	if out := c.kubectl(nil, "-n", ns, "get", "decisions"); !strings.Contains(out, "holder") || !strings.Contains(out, "Planned") {
+		t.Errorf("kubectl get decisions: %s", out)
+	}
+	if code, _, complaint := warp(c.kubeconfig(), "explain", "nobody", "-n", ns); code != cli.Fault || !strings.Contains(complaint, "there is no gpuworkload nobody in namespace "+ns) {
+		t.Errorf("exit code %d: %s", code, complaint)
+	}
 }
