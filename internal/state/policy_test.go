@@ -166,11 +166,17 @@ func TestWeightsReachTheEngine(t *testing.T) {
 // BenchmarkPlanUnderAPolicy is a plan of one pod on 1,024 nodes whose policy has a filter and a
 // score, and its end. Expressions are evaluated where machines changed: never, or one a plan.
 func BenchmarkPlanUnderAPolicy(b *testing.B) {
-	for _, churn := range []bool{false, true} {
-		b.Run(fmt.Sprintf("machines-change=%v", churn), func(b *testing.B) {
+	for name, has := range map[string]struct{ policy, churn bool }{
+		"policy=false/machines-change=false": {false, false}, "policy=true/machines-change=false": {true, false},
+		"policy=false/machines-change=true": {false, true}, "policy=true/machines-change=true": {true, true},
+	} {
+		b.Run(name, func(b *testing.B) {
 			s, book := guidedState(b)
 			for i := range eventNodes {
 				s.SetNode(eventNode(i))
+			}
+			if !has.policy {
+				book = policy.NewBook(policy.Config{Class: "another"}) // Takes in nothing.
 			}
 			book.Set(placementPolicy("p", 1, filter("f", `node.labels[?'pool'].orValue('') != 'gold'`, "m"), func(s *gpuv1alpha1.PlacementPolicySpec) {
 				s.Scores = []gpuv1alpha1.PlacementScore{{Name: "s", Expression: `node.gpu.memoryMiB >= 80000 ? 100 : 10`, Weight: 10}}
@@ -178,7 +184,7 @@ func BenchmarkPlanUnderAPolicy(b *testing.B) {
 			w, pod := workload("w", 1, 1), gpuPod("", 1)
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				if churn {
+				if has.churn {
 					n := eventNode(i % eventNodes)
 					n.Labels["turn"] = fmt.Sprint(i)
 					s.SetNode(n)

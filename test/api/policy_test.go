@@ -166,3 +166,36 @@ func TestPolicyColumns(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// TestPolicyIntegersThatDoNotFit writes the first number that the Go type of each integer field
+// cannot hold. Let in, one policy could not be read again, nor any list that has it.
+func TestPolicyIntegersThatDoNotFit(t *testing.T) {
+	c := cluster(t)
+	u := placementPolicy(t, `{metadata: {name: integers}, spec: {}}`)
+	if err := c.Create(t.Context(), u); err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for _, f := range fields(definitionOf(t, "placementpolicies")) {
+		if f.schema["type"] != "integer" {
+			continue
+		}
+		tried++
+		tooLarge := map[any]string{"int32": "2147483648", "int64": "9223372036854775808"}[f.schema["format"]]
+		changed := u.DeepCopy()
+		set(t, changed, at(f.path, tooLarge))
+		var err error
+		if strings.HasPrefix(f.path, "status.") {
+			err = c.Status().Update(t.Context(), changed, client.DryRunAll)
+		} else {
+			err = c.Update(t.Context(), changed, client.DryRunAll)
+		}
+		path := strings.ReplaceAll(strings.TrimPrefix(f.path, "status."), "[]", "[0]")
+		if got := sentences(t, err); tooLarge == "" || !strings.Contains(got, path) {
+			t.Errorf("%s: %s is answered with: %s", f.path, tooLarge, got)
+		}
+	}
+	if tried < 12 {
+		t.Errorf("only %d integers were found", tried)
+	}
+}

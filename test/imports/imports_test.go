@@ -75,6 +75,19 @@ var rules = []rule{
 		why:  "everything that acts counts with it, so it must not pull in anything that acts",
 	},
 	{
+		path: "internal/policy",
+		only: []string{"std", "api/v1alpha1", "core/cluster", "core/placement", "k8s.io/api/core/v1", "k8s.io/apimachinery/..."},
+		why:  "who only places by policies, such as the importer of traces, must not link the language of their expressions",
+	},
+	{
+		path: "internal/policy/expression",
+		only: []string{
+			"std", "api/v1alpha1", "core/cluster", "internal/policy", "github.com/google/cel-go/...",
+			"k8s.io/apiserver/pkg/apis/cel", "k8s.io/apiserver/pkg/cel/...", "k8s.io/apimachinery/pkg/util/version",
+		},
+		why: "it evaluates over machines as data, whoever they came from",
+	},
+	{
 		path:       "internal/cli",
 		only:       []string{"std", "internal/problem", "internal/asking", "api/explain/v1alpha1", "sigs.k8s.io/yaml", "core/collective", "internal/sim/...", "github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term", "k8s.io/apimachinery/pkg/api/resource"},
 		importedBy: []string{"cmd/warp"},
