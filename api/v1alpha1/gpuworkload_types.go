@@ -123,6 +123,13 @@ type GPUWorkloadSpec struct {
 	// +kubebuilder:default=true
 	Preemptible *bool `json:"preemptible,omitempty"`
 
+	// Movable says that the workload may be stopped and started elsewhere to make
+	// room for one that waits, of whatever priority, if there is another place
+	// for it. Default: false.
+	// +optional
+	// +kubebuilder:default=false
+	Movable bool `json:"movable,omitempty"`
+
 	// SchedulingStrategy names the rule that picks among the nodes that fit:
 	// leastLoaded (the default: most free GPUs first; spreads), random,
 	// costOptimized (nodes labelled gpu-orchestrator/cheap-node=true first),

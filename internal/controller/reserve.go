@@ -40,6 +40,9 @@ func (r *Reconciler) reserve(now time.Time) ctrl.Result {
 	if loosened {
 		r.waker.freed()
 	}
+	if key, found := r.state.Propose(now); found {
+		r.waker.again(key)
+	}
 	every := reserveEvery
 	if p := r.config.Reservations.Patience; p > 0 {
 		every = min(every, max(p, time.Second))

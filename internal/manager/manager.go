@@ -73,6 +73,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	world := state.New(m.config.levels(), strategies)
 	world.SetClass(m.config.ClassName)
 	world.SetReservations(m.config.reservations())
+	world.SetDefragmentation(m.config.defragmentation(), time.Now())
 	loop := newLoop(clock.RealClock{}, m.config.StallAfter.Duration)
 	synced, err := controller.Setup(ctx, mgr, controller.Parts{
 		Config: controller.Config{
