@@ -48,7 +48,7 @@ type GPUWorkload struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// Spec says what to run and what it needs. Once the workload is planned,
-	// only suspend, priority, preemptionPolicy, preemptible, retryPolicy,
+	// only suspend, priority, preemptionPolicy, preemptible, movable, retryPolicy,
 	// template, ttlSecondsAfterFinished, activeDeadlineSeconds and
 	// expectedDuration can be changed; the rest while it waits or is suspended;
 	// className never.
