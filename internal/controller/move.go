@@ -28,20 +28,14 @@ func (r *Reconciler) move(ctx context.Context, p *pass, by *gpuv1alpha1.GPUWorkl
 	if err != nil {
 		return true, fmt.Errorf("reading the plan: %w", err)
 	}
-	// It takes nobody's place.
-	calm := p.workload.DeepCopy()
-	calm.Spec.PreemptionPolicy = gpuv1alpha1.PreemptNever
-	pod := podOf(p.workload, p.template)
-	d, nodeOf, err := r.state.Plan(calm, pod, state.Ask{Attempt: s.Attempt + 1, Avoid: r.avoid.nodes(p.workload.UID, p.now), Now: p.now})
-	if err != nil || !d.Feasible || len(nodeOf) < len(old) {
-		r.state.Release(p.workload.UID)
-		r.state.Confirm(p.workload, pod, old)
+	nodeOf, sentence := r.elsewhere(p, old)
+	if nodeOf == nil {
 		p.lookAgain(moveAgain)
 		return false, nil
 	}
-	message := fmt.Sprintf("moves to make room for %s/%s; %s", by.Namespace, by.Name, d.Why.Sentence)
+	message := fmt.Sprintf("moves to make room for %s/%s; %s", by.Namespace, by.Name, sentence)
 	p.nextAttempt("Moved", message)
-	p.adopt(nodeOf, d.Why.Sentence)
+	p.adopt(nodeOf, sentence)
 	p.condition(gpuv1alpha1.ConditionPreempted, metav1.ConditionTrue, "Moved", message)
 	p.enter(gpuv1alpha1.PhaseScheduling, "%s", message)
 	p.normal("Moved", "Move", "%s; Job %s", message, s.JobName)
@@ -51,6 +45,22 @@ func (r *Reconciler) move(ctx context.Context, p *pass, by *gpuv1alpha1.GPUWorkl
 	p.tell = true
 	r.metrics.Moved()
 	return true, r.deleteJobs(ctx, p, "")
+}
+
+// elsewhere finds and holds another place for the next attempt of a workload that runs, as large as
+// the old one; nil if there is none, and then the old plan is held as before.
+func (r *Reconciler) elsewhere(p *pass, old map[int32]string) (nodeOf map[int32]string, sentence string) {
+	// It takes nobody's place.
+	calm := p.workload.DeepCopy()
+	calm.Spec.PreemptionPolicy = gpuv1alpha1.PreemptNever
+	pod := podOf(p.workload, p.template)
+	ask := state.Ask{Attempt: p.status().Attempt + 1, Avoid: r.avoid.nodes(p.workload.UID, p.now), Now: p.now}
+	if d, nodeOf, err := r.state.Plan(calm, pod, ask); err == nil && d.Feasible && len(nodeOf) >= len(old) {
+		return nodeOf, d.Why.Sentence
+	}
+	r.state.Release(p.workload.UID)
+	r.state.Confirm(p.workload, pod, old)
+	return nil, ""
 }
 
 // adopt makes the plan that of the current attempt.
