@@ -33,6 +33,9 @@ const (
 // reserve decides for whom room is held, once for all that wait. Those whose reservation changed
 // are looked at so that they say so, and all of them if there is room for others now.
 func (r *Reconciler) reserve(now time.Time) ctrl.Result {
+	if !r.isRestored() {
+		return ctrl.Result{RequeueAfter: reserveAfter}
+	}
 	changed, loosened := r.state.Reserve(now)
 	for _, key := range changed {
 		r.waker.again(key)
