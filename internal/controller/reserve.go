@@ -33,8 +33,12 @@ const (
 // reserve decides for whom room is held, once for all that wait. Those whose reservation changed
 // are looked at so that they say so, and all of them if there is room for others now.
 func (r *Reconciler) reserve(now time.Time) ctrl.Result {
+	every := reserveEvery
+	if p := r.config.Reservations.Patience; p > 0 {
+		every = min(every, max(p, time.Second))
+	}
 	if !r.isRestored() {
-		return ctrl.Result{RequeueAfter: reserveAfter}
+		return ctrl.Result{RequeueAfter: every}
 	}
 	changed, loosened := r.state.Reserve(now)
 	for _, key := range changed {
@@ -45,10 +49,6 @@ func (r *Reconciler) reserve(now time.Time) ctrl.Result {
 	}
 	if key, found := r.state.Propose(now); found {
 		r.waker.again(key)
-	}
-	every := reserveEvery
-	if p := r.config.Reservations.Patience; p > 0 {
-		every = min(every, max(p, time.Second))
 	}
 	return ctrl.Result{RequeueAfter: every}
 }
