@@ -28,6 +28,10 @@ type Victim struct {
 	UID types.UID `json:"uid"`
 	// Attempt that holds the room.
 	Attempt int32 `json:"attempt"`
+	// Move says that the workload moves to another place, and goes only once it
+	// has one.
+	// +optional
+	Move bool `json:"move,omitempty"`
 }
 
 // Evicts tells whether the workload may take the place of others.

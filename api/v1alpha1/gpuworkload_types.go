@@ -48,7 +48,7 @@ type GPUWorkload struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// Spec says what to run and what it needs. Once the workload is planned,
-	// only suspend, priority, preemptionPolicy, preemptible, retryPolicy,
+	// only suspend, priority, preemptionPolicy, preemptible, movable, retryPolicy,
 	// template, ttlSecondsAfterFinished, activeDeadlineSeconds and
 	// expectedDuration can be changed; the rest while it waits or is suspended;
 	// className never.
@@ -122,6 +122,13 @@ type GPUWorkloadSpec struct {
 	// +optional
 	// +kubebuilder:default=true
 	Preemptible *bool `json:"preemptible,omitempty"`
+
+	// Movable says that the workload may be stopped and started elsewhere to make
+	// room for one that waits, of whatever priority, if there is another place
+	// for it. Default: false.
+	// +optional
+	// +kubebuilder:default=false
+	Movable bool `json:"movable,omitempty"`
 
 	// SchedulingStrategy names the rule that picks among the nodes that fit. Left
 	// out, the one of the PlacementPolicy that holds for the workload, or else

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -48,23 +49,13 @@ func (r *Reconciler) plan(ctx context.Context, p *pass) (bool, error) {
 	if held {
 		r.waker.freed() // It need not have taken the room that was held for it.
 	}
-	s.JobName, s.JobUID = jobName(p.workload), ""
-	s.NextRetryTime = nil
-	now := metav1.NewTime(p.now)
-	s.LastScheduleTime = &now
-	s.Pods = gpuv1alpha1.PodCounts{Desired: int32(len(nodeOf))}
-	p.place(nodeOf)
+	p.adopt(nodeOf, d.Why.Sentence)
 	s.Preempting = r.state.Victims(p.workload.UID)
 	if p.is(gpuv1alpha1.ConditionPreempted) {
 		p.condition(gpuv1alpha1.ConditionPreempted, metav1.ConditionFalse, "PlannedAnew", "it was planned anew after it had made way")
 	}
-	p.condition(gpuv1alpha1.ConditionPlanned, metav1.ConditionTrue, "Planned", d.Why.Sentence)
-	p.condition(gpuv1alpha1.ConditionScheduled, metav1.ConditionFalse, "Binding", "the pods are on their way to their nodes")
-	p.enter(gpuv1alpha1.PhaseScheduling, "%s", d.Why.Sentence)
 	p.normal("Planned", "Plan", "%s; Job %s", d.Why.Sentence, s.JobName)
-	if len(s.Preempting) > 0 {
-		p.normal("Preempting", "Preempt", "evicts %s, of lower priority than %s", victimNames(s.Preempting), priorityName(p.workload))
-	}
+	p.tellVictims()
 	// If the write fails, or its answer is lost, the room stays held: the next pass finds out
 	// which, and either goes on or plans again.
 	if err := r.writeStatus(ctx, p); err != nil {
@@ -108,19 +99,30 @@ func (r *Reconciler) wait(p *pass, d *placement.Decision) {
 	if held != "" {
 		reason, sentence = reasonReserved, held+"; "+sentence
 	}
+	proposed := r.state.Proposal(p.workload.UID)
+	// What a move costs grows with time; that there is one is what is told at once, and once.
+	news := proposed != "" && !strings.Contains(p.before.Message, state.WouldStart)
+	if proposed != "" {
+		sentence += "; " + proposed
+	}
 	old := meta.FindStatusCondition(p.status().Conditions, gpuv1alpha1.ConditionPlanned)
 	p.waits, p.never = true, d.Why.Never
-	if old != nil && old.Reason == reason && old.ObservedGeneration == p.workload.Generation {
+	turned := old == nil || old.Reason != reason || old.ObservedGeneration != p.workload.Generation
+	switch {
+	case turned && held != "":
+		p.normal(reason, "Plan", "%s", held)
+	case turned:
+		p.warning(reason, "Plan", "%s", sentence)
+	case !news:
 		// Numbers in the sentence change with every pod that comes or goes. With hundreds of
 		// workloads waiting, writing each change would be most of the load on the API server.
 		if wait := r.waker.quiet(client.ObjectKeyFromObject(p.workload), p.now); wait > 0 {
 			p.lookAgain(wait)
 			return
 		}
-	} else if held != "" {
-		p.normal(reason, "Plan", "%s", held)
-	} else {
-		p.warning(reason, "Plan", "%s", sentence)
+	}
+	if news {
+		p.normal("MoveProposed", "Plan", "%s", proposed)
 	}
 	p.condition(gpuv1alpha1.ConditionPlanned, metav1.ConditionFalse, reason, sentence)
 	p.status().NextRetryTime = nil

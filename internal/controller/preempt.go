@@ -69,23 +69,39 @@ func (r *Reconciler) yield(ctx context.Context, p *pass) (bool, error) {
 		} else if err != nil {
 			return true, fmt.Errorf("reading %s, which evicts this workload: %w", key, err)
 		}
-		if evicts(&live, p.workload) {
+		switch v := wants(&live, p.workload); {
+		case v == nil:
+		case v.Move:
+			return r.move(ctx, p, &live)
+		default:
 			return true, r.evict(ctx, p, &live)
 		}
 	}
 	return false, nil
 }
 
-// evicts tells whether a standing plan of the first workload wants the room of the second. Its
-// Job must have been let in: what a quota keeps from running evicts nobody.
-func evicts(by, victim *gpuv1alpha1.GPUWorkload) bool {
+// wants returns how a standing plan of the first workload wants the room of the second, nil if it
+// does not. Its Job must have been let in: what a quota keeps from running evicts nobody.
+func wants(by, victim *gpuv1alpha1.GPUWorkload) *gpuv1alpha1.Victim {
 	if by.DeletionTimestamp != nil || by.Spec.Suspend || by.Status.Phase.Finished() ||
 		len(by.Status.Placement) == 0 || by.Status.JobUID == "" {
-		return false
+		return nil
 	}
-	return mayEvict(by, victim) && slices.ContainsFunc(by.Status.Preempting, func(v gpuv1alpha1.Victim) bool {
-		return v.UID == victim.UID && v.Attempt == victim.Status.Attempt
-	})
+	for i := range by.Status.Preempting {
+		v := &by.Status.Preempting[i]
+		if v.UID == victim.UID && v.Attempt == victim.Status.Attempt && mayTake(by, victim, v.Move) {
+			return v
+		}
+	}
+	return nil
+}
+
+// mayTake tells whether the first workload may have the second one move, or evict it.
+func mayTake(by, victim *gpuv1alpha1.GPUWorkload, move bool) bool {
+	if move {
+		return victim.Spec.Movable && by.Spec.ClassName == victim.Spec.ClassName
+	}
+	return mayEvict(by, victim)
 }
 
 // mayEvict tells whether the first workload may take the place of the second. Because the
@@ -144,7 +160,7 @@ func (r *Reconciler) makeWay(ctx context.Context, p *pass) (bool, error) {
 	case len(out) > 0:
 		return true, r.abandon(ctx, p, out, fmt.Sprintf("node %s went out of service before it was free", out[0]))
 	case left.stays != "":
-		return true, r.abandon(ctx, p, nil, left.stays+" may not be evicted any more")
+		return true, r.abandon(ctx, p, nil, left.stays+" may not be evicted or moved any more")
 	case left.pods > 0 || left.workloads > 0 && len(crowded) > 0:
 		return true, r.waitForWay(ctx, p, &left)
 	}
@@ -179,7 +195,7 @@ func (r *Reconciler) remaining(ctx context.Context, p *pass) (remainder, error) 
 		}
 		if err == nil && w.UID == v.UID && w.DeletionTimestamp == nil && !w.Status.Phase.Finished() && w.Status.Attempt <= v.Attempt {
 			left.workloads++
-			if !mayEvict(p.workload, &w) {
+			if !mayTake(p.workload, &w, v.Move) {
 				left.stays = name
 			}
 		}
@@ -236,10 +252,10 @@ func (r *Reconciler) waitForWay(ctx context.Context, p *pass, left *remainder) e
 	}
 	p.lookAgain(wait)
 	p.waits = true
-	p.condition(gpuv1alpha1.ConditionScheduled, metav1.ConditionFalse, "MakingWay", "workloads of lower priority are making way")
-	message := fmt.Sprintf("waiting for %d workloads of lower priority to make way", left.workloads)
+	p.condition(gpuv1alpha1.ConditionScheduled, metav1.ConditionFalse, "MakingWay", "others are making way")
+	message := fmt.Sprintf("waiting for %d workloads to make way", left.workloads)
 	if left.workloads == 1 {
-		message = "waiting for 1 workload of lower priority to make way"
+		message = "waiting for 1 workload to make way"
 	}
 	if left.pods > 0 {
 		message = fmt.Sprintf("waiting for %s of %s to end", pods(left.pods), someOf(left.names))

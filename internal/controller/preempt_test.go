@@ -101,7 +101,7 @@ func TestTwoEvictOneVictim(t *testing.T) {
 		return w.writes
 	}
 	writes := tell(t, 0, false)
-	for killAt := 1; killAt <= writes; killAt += stride {
+	for killAt := 1; killAt <= writes; killAt += 2 * stride {
 		t.Run(fmt.Sprintf("write %d", killAt), func(t *testing.T) { tell(t, killAt, true) })
 	}
 }
@@ -129,7 +129,7 @@ func TestCascadeEndsWithTheLeastImportant(t *testing.T) {
 		return w.writes
 	}
 	writes := tell(t, 0, false)
-	for killAt := 1; killAt <= writes; killAt += stride {
+	for killAt := 1; killAt <= writes; killAt += 2 * stride {
 		t.Run(fmt.Sprintf("write %d", killAt), func(t *testing.T) { tell(t, killAt, true) })
 	}
 }

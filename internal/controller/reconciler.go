@@ -291,6 +291,13 @@ func (r *Reconciler) restore(ctx context.Context) error {
 	return nil
 }
 
+// isRestored tells whether restore has done its work.
+func (r *Reconciler) isRestored() bool {
+	r.restoring.Lock()
+	defer r.restoring.Unlock()
+	return r.restored
+}
+
 // standingTemplate is the pod of the Job that stands, or the one that the spec asks for.
 func (r *Reconciler) standingTemplate(ctx context.Context, w *gpuv1alpha1.GPUWorkload) (*corev1.PodTemplateSpec, error) {
 	var job batchv1.Job

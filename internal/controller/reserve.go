@@ -33,6 +33,13 @@ const (
 // reserve decides for whom room is held, once for all that wait. Those whose reservation changed
 // are looked at so that they say so, and all of them if there is room for others now.
 func (r *Reconciler) reserve(now time.Time) ctrl.Result {
+	every := reserveEvery
+	if p := r.config.Reservations.Patience; p > 0 {
+		every = min(every, max(p, time.Second))
+	}
+	if !r.isRestored() {
+		return ctrl.Result{RequeueAfter: every}
+	}
 	changed, loosened := r.state.Reserve(now)
 	for _, key := range changed {
 		r.waker.again(key)
@@ -40,9 +47,8 @@ func (r *Reconciler) reserve(now time.Time) ctrl.Result {
 	if loosened {
 		r.waker.freed()
 	}
-	every := reserveEvery
-	if p := r.config.Reservations.Patience; p > 0 {
-		every = min(every, max(p, time.Second))
+	if key, found := r.state.Propose(now); found {
+		r.waker.again(key)
 	}
 	return ctrl.Result{RequeueAfter: every}
 }

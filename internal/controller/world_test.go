@@ -55,6 +55,7 @@ type world struct {
 	// killAt is the write at which the manager dies, counted from 1, 0 for never; applied says
 	// whether the write is made before it does.
 	killAt  int
+	moves   bool
 	applied bool
 	writing sync.Mutex
 	writes  int
@@ -137,6 +138,7 @@ func (w *world) start() {
 		waker:    newWaker(func(int) {}), avoid: newAvoidList(), pacer: newPacer(),
 	}
 	w.process.state.SetReservations(state.Reservations{Max: 4, Patience: 3 * time.Second, MaxWait: time.Hour})
+	w.process.state.SetDefragmentation(state.Defragmentation{Enabled: w.moves, MaxMoves: 2, Window: 5 * time.Second}, w.now)
 	w.tell()
 }
 
@@ -172,13 +174,16 @@ func (w *world) write(do func() error) error {
 	return errKilled
 }
 
-// submit creates a workload of whole nodes.
+// submit creates a workload of whole nodes, unless an edit says otherwise.
 func (w *world) submit(name string, priority gpuv1alpha1.WorkloadPriority, pods int32, edits ...func(*gpuv1alpha1.GPUWorkload)) {
 	w.t.Helper()
 	workload := testWorkload(edits...)
 	workload.Name, workload.UID, workload.Generation = name, types.UID("uid-"+name), 1
 	workload.CreationTimestamp = metav1.NewTime(w.now)
-	workload.Spec.GPUCount, workload.Spec.Parallelism, workload.Spec.Priority = 8, pods, priority
+	workload.Spec.Parallelism, workload.Spec.Priority = pods, priority
+	if workload.Spec.GPUCount == 2 {
+		workload.Spec.GPUCount = 8
+	}
 	w.must(w.Create(w.t.Context(), workload))
 	w.order = append(w.order, name)
 	w.tell()

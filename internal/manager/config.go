@@ -30,6 +30,8 @@ type Config struct {
 	AvoidNodeFor metav1.Duration `json:"avoidNodeFor,omitempty"`
 	// Reservations is how room is held for workloads that wait.
 	Reservations Reservations `json:"reservations,omitempty"`
+	// Defragmentation is how workloads that may move make room for those that wait.
+	Defragmentation Defragmentation `json:"defragmentation,omitempty"`
 	// Workers is the number of workloads worked on at the same time.
 	Workers int `json:"workers,omitempty"`
 	// Client limits the requests to the API server.
@@ -62,6 +64,16 @@ type Reservations struct {
 	MaxWait metav1.Duration `json:"maxWait"`
 }
 
+// Defragmentation is how workloads that may move make room for those that wait.
+type Defragmentation struct {
+	// Enabled has moves carried out; otherwise they are proposed and no more.
+	Enabled bool `json:"enabled"`
+	// MaxMoves is the most workloads that move for one that waits; 0 proposes nothing.
+	MaxMoves int `json:"maxMoves"`
+	// Window is the time between moves for one workload and those for another.
+	Window metav1.Duration `json:"window"`
+}
+
 // ClientLimits are requests a second on average and at once.
 type ClientLimits struct {
 	QPS   float32 `json:"qps,omitempty"`
@@ -90,11 +102,12 @@ func DefaultConfig() Config {
 			Patience: metav1.Duration{Duration: 5 * time.Minute},
 			MaxWait:  metav1.Duration{Duration: placement.DefaultMaxWait},
 		},
-		Workers:        16,
-		Client:         ClientLimits{QPS: 200, Burst: 400},
-		MetricsAddress: ":8080",
-		HealthAddress:  ":8081",
-		APIAddress:     "0",
+		Defragmentation: Defragmentation{MaxMoves: 2, Window: metav1.Duration{Duration: 10 * time.Minute}},
+		Workers:         16,
+		Client:          ClientLimits{QPS: 200, Burst: 400},
+		MetricsAddress:  ":8080",
+		HealthAddress:   ":8081",
+		APIAddress:      "0",
 		LeaderElection: LeaderElection{
 			LeaseDuration: metav1.Duration{Duration: 6 * time.Second},
 			RenewDeadline: metav1.Duration{Duration: 4 * time.Second},
@@ -147,6 +160,10 @@ func (c *Config) Validate() error {
 	if c.Reservations.Patience.Duration < 0 {
 		errs = append(errs, field.Invalid(field.NewPath("reservations.patience"), c.Reservations.Patience.Duration.String(), "must not be less than 0"))
 	}
+	if c.Defragmentation.MaxMoves < 0 {
+		errs = append(errs, field.Invalid(field.NewPath("defragmentation.maxMoves"), c.Defragmentation.MaxMoves, "must not be less than 0, which proposes no moves"))
+	}
+	positive("defragmentation.window", c.Defragmentation.Window)
 	if c.Reservations.Max < 0 || c.Reservations.Max > maxReservations {
 		errs = append(errs, field.Invalid(field.NewPath("reservations.max"), c.Reservations.Max,
 			fmt.Sprintf("must be from 0, which switches reservations off, to %d", maxReservations)))
@@ -178,6 +195,11 @@ func (c *Config) Validate() error {
 }
 
 func (c *Config) levels() []cluster.Level { return state.Levels(c.TopologyLevels) }
+
+func (c *Config) defragmentation() state.Defragmentation {
+	d := c.Defragmentation
+	return state.Defragmentation{Enabled: d.Enabled, MaxMoves: d.MaxMoves, Window: d.Window.Duration}
+}
 
 func (c *Config) reservations() state.Reservations {
 	r := c.Reservations

@@ -81,6 +81,7 @@ func (m *Manager) Run(ctx context.Context) error {
 		return err
 	}
 	world.Follow(policies)
+	world.SetDefragmentation(m.config.defragmentation(), time.Now())
 	loop := newLoop(clock.RealClock{}, m.config.StallAfter.Duration)
 	synced, err := controller.Setup(ctx, mgr, controller.Parts{
 		Config: controller.Config{

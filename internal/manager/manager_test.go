@@ -46,17 +46,22 @@ func TestConfigFileOverridesDefaultsAndFlagsOverrideTheFile(t *testing.T) {
 
 func TestBadConfigurationsSayWhatIsWrong(t *testing.T) {
 	for text, says := range map[string]string{
-		"wrokers: 3":                              `unknown field "wrokers"`,
-		"workers: 0":                              "workers: Invalid value: 0: must be at least 1",
-		"className: Bad_Class":                    "className: Invalid value: \"Bad_Class\": no workload can have this class",
-		"client: {qps: -1}":                       "client: Invalid value",
-		"bindTimeout: -1s":                        "bindTimeout: Invalid value",
-		"stallAfter: 0s":                          "stallAfter: Invalid value",
-		"defaultImage: ''":                        "defaultImage: Required value",
-		"topologyLevels: [{name: Rack}]":          "topologyLevels[0].name: Invalid value",
-		"topologyLevels: [{name: rail}]":          "topologyLevels[0].labels: Required value",
-		"topologyLevels: [{name: r, labels: []}]": "topologyLevels[0].labels: Required value",
-		"leaderElection: {enabled: true, renewDeadline: 9s}":               "leaseDuration > renewDeadline",
+		"wrokers: 3":                                         `unknown field "wrokers"`,
+		"workers: 0":                                         "workers: Invalid value: 0: must be at least 1",
+		"className: Bad_Class":                               "className: Invalid value: \"Bad_Class\": no workload can have this class",
+		"client: {qps: -1}":                                  "client: Invalid value",
+		"reservations: {max: -1}":                            "reservations.max: Invalid value: -1: must be from 0, which switches reservations off, to 64",
+		"reservations: {patience: -1s}":                      "reservations.patience: Invalid value",
+		"reservations: {maxWait: 0s}":                        "reservations.maxWait: Invalid value",
+		"defragmentation: {maxMoves: -1}":                    "defragmentation.maxMoves: Invalid value: -1",
+		"defragmentation: {window: 0s}":                      "defragmentation.window: Invalid value",
+		"bindTimeout: -1s":                                   "bindTimeout: Invalid value",
+		"stallAfter: 0s":                                     "stallAfter: Invalid value",
+		"defaultImage: ''":                                   "defaultImage: Required value",
+		"topologyLevels: [{name: Rack}]":                     "topologyLevels[0].name: Invalid value",
+		"topologyLevels: [{name: rail}]":                     "topologyLevels[0].labels: Required value",
+		"topologyLevels: [{name: r, labels: []}]":            "topologyLevels[0].labels: Required value",
+		"leaderElection: {enabled: true, renewDeadline: 9s}": "leaseDuration > renewDeadline",
 		"topologyLevels: [{name: r, labels: [a]}, {name: r, labels: [b]}]": "topologyLevels[1].name: Duplicate value",
 	} {
 		config, err := LoadConfig(write(t, text))

@@ -84,7 +84,8 @@ func (s *State) heldBy(pod *corev1.Pod, node string) *held {
 		return h
 	}
 	h.name = pod.Namespace + "/" + pod.Name
-	if m, member := memberOf(pod); ours && member {
+	if ours {
+		m, _ := memberOf(pod)
 		h.attempt, h.since = m.attempt, boundAt(pod)
 	}
 	if !ours && pod.Spec.Priority != nil {

@@ -82,10 +82,16 @@ func (s *State) Plan(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask Ask) (plac
 	if err != nil {
 		return d, nil, &InvalidError{Field: "spec", Problem: err.Error()}
 	}
-	if !d.Feasible {
-		if ask.Ranks == nil && !d.Why.Never {
+	var movers []gpuv1alpha1.Victim
+	if !d.Feasible && ask.Ranks == nil && !d.Why.Never {
+		after, victims, ok := s.makeRoom(w, &r, held, ask.Now)
+		if !ok {
 			s.await(w, pod, ask.Since)
+			return d, nil, nil
 		}
+		d, movers = after, victims
+	}
+	if !d.Feasible {
 		return d, nil, nil
 	}
 	if ask.Ranks == nil {
@@ -99,7 +105,7 @@ func (s *State) Plan(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask Ask) (plac
 		}
 		nodeOf[rank] = node
 	}
-	victims := s.victims(&d)
+	victims := append(s.victims(&d), movers...)
 	s.hold(w, ask.Attempt, use, nodeOf)
 	s.holds[w.UID].victims = victims
 	return d, nodeOf, nil

@@ -61,18 +61,20 @@ func (s *State) decide(r *placement.Request, scoring *placement.Scoring, held ui
 func (s *State) victims(d *placement.Decision) []gpuv1alpha1.Victim {
 	list := make([]gpuv1alpha1.Victim, 0, len(d.Victims))
 	for i := range d.Victims {
-		w := s.workOfPod(d.Victims[i].Evicted[0])
-		if w == nil {
-			continue
+		if w := s.workOfPod(d.Victims[i].Evicted[0]); w != nil {
+			list = append(list, w.victim())
 		}
-		namespace, name, _ := strings.Cut(w.key.name, "/")
-		v := gpuv1alpha1.Victim{Namespace: namespace, Name: name, UID: w.key.uid}
-		for _, m := range w.members {
-			v.Attempt = max(v.Attempt, m.attempt)
-		}
-		list = append(list, v)
 	}
 	return list
+}
+
+func (w *work) victim() gpuv1alpha1.Victim {
+	namespace, name, _ := strings.Cut(w.key.name, "/")
+	v := gpuv1alpha1.Victim{Namespace: namespace, Name: name, UID: w.key.uid}
+	for _, m := range w.members {
+		v.Attempt = max(v.Attempt, m.attempt)
+	}
+	return v
 }
 
 // workOfPod finds whose a pod of the current snapshot is. Its workload's name is not enough:

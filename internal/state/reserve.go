@@ -85,7 +85,7 @@ func (s *State) Await(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, since time.Ti
 
 // await notes that a workload waits. The caller holds the lock.
 func (s *State) await(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, since time.Time) {
-	if s.reservations.limits.Max == 0 || since.IsZero() {
+	if s.reservations.limits.Max == 0 && s.moves.limits.MaxMoves == 0 || since.IsZero() {
 		return
 	}
 	if s.reservations.queue == nil {
@@ -98,6 +98,7 @@ func (s *State) await(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, since time.Ti
 // reports whether anything was.
 func (s *State) leave(uid types.UID) (freed bool) {
 	delete(s.reservations.queue, uid)
+	delete(s.moves.proposals, uid)
 	before := len(s.reservations.held)
 	s.keepHeld(func(h *reserved) bool { return h.uid != uid })
 	return len(s.reservations.held) < before
@@ -186,6 +187,9 @@ func (s *State) backlog(now time.Time) (*cluster.Snapshot, *placement.Backlog, m
 	r := &s.reservations
 	b := &placement.Backlog{Running: make(map[string]placement.Run), MaxReservations: r.limits.Max, Patience: r.limits.Patience, MaxWait: r.limits.MaxWait}
 	jobs := make(map[string]*job)
+	if r.limits.Max == 0 {
+		return nil, b, nil
+	}
 	for _, j := range s.candidates(now) {
 		b.Queue = append(b.Queue, placement.Job{Request: &j.request, Runtime: estimateOf(j.workload), Waited: max(0, now.Sub(j.since))})
 		jobs[j.request.Name] = j
@@ -240,7 +244,7 @@ func (s *State) candidates(now time.Time) []*job {
 		}
 		return cmp.Or(order, a.since.Compare(b.since), cmp.Compare(a.request.Name, b.request.Name))
 	})
-	most := lookedAt * r.limits.Max
+	most := lookedAt * max(1, r.limits.Max)
 	kept := all[:0]
 	for i, j := range all {
 		if i < most || holds[j.workload.UID] {

@@ -45,6 +45,7 @@ type State struct {
 	reordered  bool
 
 	reservations reservations
+	moves        moves
 
 	// cache is what placement remembers from one plan to the next; models are the MIG
 	// geometries of the GPUs seen, nil for those that have none.

@@ -71,7 +71,7 @@ func (s *State) specOf(w *gpuv1alpha1.GPUWorkload) *cluster.Workload {
 		Name:        w.Namespace + "/" + w.Name,
 		Priority:    Priority(w),
 		Preemptible: w.Evictable() && w.Spec.ClassName == s.class,
-		Movable:     movable(w),
+		Movable:     w.Spec.Movable && w.Spec.ClassName == s.class,
 		// An elastic gang that runs does not shrink: it leaves its place whole.
 		MinMembers: 0,
 		Level:      placement.AnyLevel,
@@ -83,10 +83,6 @@ func (s *State) specOf(w *gpuv1alpha1.GPUWorkload) *cluster.Workload {
 	}
 	return spec
 }
-
-// movable tells whether the workload may be stopped and started elsewhere to make room for
-// others. Its owner cannot say so yet either.
-func movable(*gpuv1alpha1.GPUWorkload) bool { return false }
 
 // needsOf translates what a pod of the workload asks of a node beside amounts. It is read from
 // the workload and not from its pods: those ask for the one node that they were planned on.

@@ -25,18 +25,18 @@ func TestDefaults(t *testing.T) {
 	for name, test := range map[string]struct{ written, stored string }{
 		"the shortest workload": {
 			written: `{modelName: m}`,
-			stored: `{modelName: m, gpuCount: 1, parallelism: 1, priority: medium, preemptionPolicy: Never, preemptible: true,
+			stored: `{modelName: m, gpuCount: 1, parallelism: 1, priority: medium, preemptionPolicy: Never, preemptible: true, movable: false,
 				restartPolicy: gang, retryPolicy: {maxRetries: 3, backoffSeconds: 30}, suspend: false}`,
 		},
 		"null is the same as left out": {
 			written: `{modelName: m, gpuCount: null, parallelism: null, priority: null, schedulingStrategy: null,
 				restartPolicy: null, retryPolicy: null, suspend: null, gpu: null, topology: null, template: null}`,
-			stored: `{modelName: m, gpuCount: 1, parallelism: 1, priority: medium, preemptionPolicy: Never, preemptible: true,
+			stored: `{modelName: m, gpuCount: 1, parallelism: 1, priority: medium, preemptionPolicy: Never, preemptible: true, movable: false,
 				restartPolicy: gang, retryPolicy: {maxRetries: 3, backoffSeconds: 30}, suspend: false}`,
 		},
 		"zero and empty structs are kept, and filled in": {
 			written: `{modelName: m, retryPolicy: {maxRetries: 0}, gpu: {}, topology: {}}`,
-			stored: `{modelName: m, gpuCount: 1, parallelism: 1, priority: medium, preemptionPolicy: Never, preemptible: true,
+			stored: `{modelName: m, gpuCount: 1, parallelism: 1, priority: medium, preemptionPolicy: Never, preemptible: true, movable: false,
 				restartPolicy: gang, retryPolicy: {maxRetries: 0, backoffSeconds: 30}, suspend: false,
 				gpu: {resourceName: nvidia.com/gpu, topologyPreference: none}, topology: {}}`,
 		},
@@ -46,7 +46,7 @@ func TestDefaults(t *testing.T) {
 				gpu: {resourceName: amd.com/gpu, topologyPreference: pcie, minMemory: 40Gi},
 				topology: {required: spine, preferred: leaf, slice: {size: 2, level: host}},
 				className: a, schedulerName: b, priorityClassName: c, ttlSecondsAfterFinished: 0, activeDeadlineSeconds: 9}`,
-			stored: `{modelName: m, gpuCount: 2, parallelism: 4, minParallelism: 2, priority: low, preemptionPolicy: Never, preemptible: true, schedulingStrategy: random,
+			stored: `{modelName: m, gpuCount: 2, parallelism: 4, minParallelism: 2, priority: low, preemptionPolicy: Never, preemptible: true, movable: false, schedulingStrategy: random,
 				restartPolicy: member, retryPolicy: {maxRetries: 1, backoffSeconds: 2}, suspend: true,
 				gpu: {resourceName: amd.com/gpu, topologyPreference: pcie, minMemory: 40Gi},
 				topology: {required: spine, preferred: leaf, slice: {size: 2, level: host}},
@@ -54,7 +54,7 @@ func TestDefaults(t *testing.T) {
 		},
 		"the template gets nothing": {
 			written: `{modelName: m, template: {spec: {containers: [{name: main}]}}}`,
-			stored: `{modelName: m, gpuCount: 1, parallelism: 1, priority: medium, preemptionPolicy: Never, preemptible: true,
+			stored: `{modelName: m, gpuCount: 1, parallelism: 1, priority: medium, preemptionPolicy: Never, preemptible: true, movable: false,
 				restartPolicy: gang, retryPolicy: {maxRetries: 3, backoffSeconds: 30}, suspend: false,
 				template: {spec: {containers: [{name: main}]}}}`,
 		},

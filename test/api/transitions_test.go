@@ -52,6 +52,7 @@ func free() []transition {
 		{"suspend", `{modelName: m}`, `{suspend: true}`},
 		{"priority", `{modelName: m}`, `{priority: high}`},
 		{"preemptionPolicy", `{modelName: m}`, `{preemptionPolicy: PreemptLowerPriority}`},
+		{"movable", `{modelName: m}`, `{movable: true}`},
 		{"expectedDuration", `{modelName: m}`, `{expectedDuration: 1h}`},
 		{"preemptible", `{modelName: m}`, `{preemptible: false}`},
 		{"retryPolicy", `{modelName: m}`, `{retryPolicy: {maxRetries: 7, backoffSeconds: 1}}`},

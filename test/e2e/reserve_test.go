@@ -17,6 +17,32 @@ func expected(d time.Duration) func(*gpuv1alpha1.GPUWorkload) {
 	return func(w *gpuv1alpha1.GPUWorkload) { w.Spec.ExpectedDuration = &metav1.Duration{Duration: d} }
 }
 
+// Where it is switched on, what may move makes room for what waits, and starts again elsewhere.
+func TestMovableWorkloadMakesRoom(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	text := "reservations: {max: 4, patience: 1s, maxWait: 1h}\ndefragmentation: {enabled: true, maxMoves: 1, window: 5s}\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := ownCluster(t, "--nodes=2", "--manager-arg=--config="+config)
+	ns := c.namespace(t)
+	fixed := c.submit(t, gpuWorkload(ns, "fixed", 1, 4, forever))
+	c.untilPhase(t, fixed, gpuv1alpha1.PhaseRunning)
+	mover := c.submit(t, gpuWorkload(ns, "mover", 1, 4, forever, func(w *gpuv1alpha1.GPUWorkload) { w.Spec.Movable = true }))
+	c.untilPhase(t, mover, gpuv1alpha1.PhaseRunning)
+	big := c.submit(t, gpuWorkload(ns, "big", 1, 8, forever))
+	c.untilPhase(t, big, gpuv1alpha1.PhaseRunning)
+	c.until(t, mover, "running again", func(w *gpuv1alpha1.GPUWorkload) bool {
+		return w.Status.Attempt == 1 && w.Status.Phase == gpuv1alpha1.PhaseRunning
+	})
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(fixed), fixed); err != nil || fixed.Status.Attempt != 0 || mover.Status.AssignedNode != fixed.Status.AssignedNode || mover.Status.RetryCount != 0 {
+		t.Errorf("%v; fixed %+v, mover %+v", err, fixed.Status, mover.Status)
+	}
+	c.untilEvent(t, mover, "Moved")
+	c.untilEvent(t, big, "Moving")
+	c.untilEvent(t, big, "MoveProposed")
+}
+
 // A gang for the whole cluster holds room that others leave alone, unless they end in time, and
 // starts when what it waits for has ended. It says when it expects that.
 func TestGangHoldsRoomAndOthersPassOnlyInTime(t *testing.T) {
