@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,19 +45,41 @@ func TestConfigFileOverridesDefaultsAndFlagsOverrideTheFile(t *testing.T) {
 	}
 }
 
+func TestMetricsShowTheLevelsThatAreThere(t *testing.T) {
+	for text, want := range map[string][]string{
+		"": {"spine", "leaf"},
+		"topologyLevels: [{name: rack, labels: [a]}, {name: leaf, labels: [b]}]": {"leaf"},
+		"metrics: {levels: [rack]}": {"rack"},
+		"metrics: {levels: []}":     {},
+	} {
+		config, err := LoadConfig(write(t, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := config.metricLevels(); !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+		if err := config.Validate(); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 func TestBadConfigurationsSayWhatIsWrong(t *testing.T) {
 	for text, says := range map[string]string{
-		"wrokers: 3":                              `unknown field "wrokers"`,
-		"workers: 0":                              "workers: Invalid value: 0: must be at least 1",
-		"className: Bad_Class":                    "className: Invalid value: \"Bad_Class\": no workload can have this class",
-		"client: {qps: -1}":                       "client: Invalid value",
-		"bindTimeout: -1s":                        "bindTimeout: Invalid value",
-		"stallAfter: 0s":                          "stallAfter: Invalid value",
-		"defaultImage: ''":                        "defaultImage: Required value",
-		"topologyLevels: [{name: Rack}]":          "topologyLevels[0].name: Invalid value",
-		"topologyLevels: [{name: rail}]":          "topologyLevels[0].labels: Required value",
-		"topologyLevels: [{name: r, labels: []}]": "topologyLevels[0].labels: Required value",
-		"leaderElection: {enabled: true, renewDeadline: 9s}":               "leaseDuration > renewDeadline",
+		"wrokers: 3":                                         `unknown field "wrokers"`,
+		"workers: 0":                                         "workers: Invalid value: 0: must be at least 1",
+		"className: Bad_Class":                               "className: Invalid value: \"Bad_Class\": no workload can have this class",
+		"client: {qps: -1}":                                  "client: Invalid value",
+		"bindTimeout: -1s":                                   "bindTimeout: Invalid value",
+		"metrics: {levels: [aisle]}":                         "metrics.levels[0]: Invalid value: \"aisle\": must be the name of one of topologyLevels",
+		"metrics: {maxDomains: 0}":                           "metrics.maxDomains: Invalid value: 0: must be at least 1",
+		"stallAfter: 0s":                                     "stallAfter: Invalid value",
+		"defaultImage: ''":                                   "defaultImage: Required value",
+		"topologyLevels: [{name: Rack}]":                     "topologyLevels[0].name: Invalid value",
+		"topologyLevels: [{name: rail}]":                     "topologyLevels[0].labels: Required value",
+		"topologyLevels: [{name: r, labels: []}]":            "topologyLevels[0].labels: Required value",
+		"leaderElection: {enabled: true, renewDeadline: 9s}": "leaseDuration > renewDeadline",
 		"topologyLevels: [{name: r, labels: [a]}, {name: r, labels: [b]}]": "topologyLevels[1].name: Duplicate value",
 	} {
 		config, err := LoadConfig(write(t, text))

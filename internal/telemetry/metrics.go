@@ -1,5 +1,6 @@
 // Package telemetry holds the metrics that the product publishes about itself. Every metric is
-// declared here, so that this file and the reference made from it are the whole list.
+// declared here, so that this package and the reference made from it are the whole list: those
+// of the controllers, of decisions (Placement), and of the cluster as it is (Cluster).
 package telemetry
 
 import (
@@ -10,6 +11,8 @@ import (
 
 // Metrics are the product's own series. The zero value is of no use; see New.
 type Metrics struct {
+	*Placement
+
 	scheduled        *prometheus.CounterVec
 	failed           *prometheus.CounterVec
 	retries          prometheus.Counter
@@ -49,7 +52,7 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 		}, []string{"strategy"}),
 		planDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "warp_placement_duration_seconds",
-			Help:    "Time the engine took to decide on a gang, by outcome (feasible, infeasible, invalid).",
+			Help:    "Time the engine took to decide on a gang, by outcome (feasible, infeasible, undecided, invalid).",
 			Buckets: prometheus.ExponentialBuckets(0.00001, 2, 18),
 		}, []string{"outcome"}),
 		withdrawn: prometheus.NewCounter(prometheus.CounterOpts{
@@ -70,13 +73,13 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
 		}, []string{"controller"}),
 	}
-	for _, c := range []prometheus.Collector{
-		m.scheduled, m.failed, m.retries, m.reconcile, m.timeToSchedule,
-		m.planDuration, m.withdrawn, m.waiting, m.reconcileErrors, m.reconcileSeconds,
-	} {
-		if err := r.Register(c); err != nil {
-			return nil, err
-		}
+	var err error
+	if m.Placement, err = NewPlacement(r); err != nil {
+		return nil, err
+	}
+	if err := register(r, m.scheduled, m.failed, m.retries, m.reconcile, m.timeToSchedule,
+		m.planDuration, m.withdrawn, m.waiting, m.reconcileErrors, m.reconcileSeconds); err != nil {
+		return nil, err
 	}
 	return m, nil
 }
@@ -84,9 +87,10 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 // Scheduled counts a gang that is bound whole.
 func (m *Metrics) Scheduled(strategy string) { m.scheduled.WithLabelValues(strategy).Inc() }
 
-// FirstScheduled records how long a workload waited for its first gang.
-func (m *Metrics) FirstScheduled(strategy string, wait time.Duration) {
+// FirstScheduled records how long a workload waited for its first gang, of so many pods.
+func (m *Metrics) FirstScheduled(strategy string, pods int, wait time.Duration) {
 	m.timeToSchedule.WithLabelValues(strategy).Observe(wait.Seconds())
+	m.GangBound(pods, wait)
 }
 
 // Failed counts a failure, by its reason.
@@ -101,9 +105,11 @@ func (m *Metrics) Withdrawn() { m.withdrawn.Inc() }
 // Waiting tells how many workloads wait for room.
 func (m *Metrics) Waiting(n int) { m.waiting.Set(float64(n)) }
 
-// Planned records how long a decision took and how it came out.
-func (m *Metrics) Planned(outcome string, took time.Duration) {
-	m.planDuration.WithLabelValues(outcome).Observe(took.Seconds())
+// Planned records how long the decision on a GPUWorkload took and how it came out. The strategy
+// is one that is registered, or UnknownStrategy.
+func (m *Metrics) Planned(strategy string, outcome Outcome, took time.Duration) {
+	m.planDuration.WithLabelValues(string(outcome)).Observe(took.Seconds())
+	m.Decided(strategy, outcome, took)
 }
 
 // Reconciled records one pass of a controller.
