@@ -15,6 +15,27 @@ const (
 	// PlannedNodeAnnotation carries, on a pod, the node that the plan gave it.
 	PlannedNodeAnnotation = "gpu.warp.dev/planned-node"
 
+	// GangLabel names, on plain pods, the gang that they belong to: pods of one namespace with the
+	// same name are placed together or not at all. GangSizeLabel is how many there are.
+	GangLabel     = "gpu.warp.dev/gang"
+	GangSizeLabel = "gpu.warp.dev/gang-size"
+	// GangMinSizeAnnotation makes a gang elastic: the least number of pods that will do.
+	GangMinSizeAnnotation = "gpu.warp.dev/gang-min-size"
+	// RequiredLevelAnnotation and PreferredLevelAnnotation say how close together the pods of a
+	// gang must and should be: the name of a topology level, or the node label behind it.
+	RequiredLevelAnnotation  = "gpu.warp.dev/required-level"
+	PreferredLevelAnnotation = "gpu.warp.dev/preferred-level"
+	// SliceAnnotation cuts a gang into groups of consecutive ranks that stay together: "16/leaf".
+	SliceAnnotation = "gpu.warp.dev/slice"
+	// RankAnnotation is the rank of a pod in its gang, where neither a Job nor a StatefulSet
+	// numbers it.
+	RankAnnotation = "gpu.warp.dev/rank"
+	// StrategyAnnotation names the rule that picks among the nodes that fit.
+	StrategyAnnotation = "gpu.warp.dev/strategy"
+	// PreferenceAnnotation says what the GPUs of the pod should have in common: none, nvlink, numa
+	// or pcie.
+	PreferenceAnnotation = "gpu.warp.dev/gpu-preference"
+
 	// SchedulingGate holds a pod back from every scheduler until the plan of its gang is made.
 	SchedulingGate = "gpu.warp.dev/plan"
 	// Finalizer keeps a GPUWorkload until its Job and pods are gone.

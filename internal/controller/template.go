@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -98,19 +97,12 @@ func gpuContainer(spec *corev1.PodSpec, resourceName string, count int64) (*core
 func asksForGPU(c *corev1.Container, resourceName string) (name string, count int64, ok bool) {
 	for _, list := range []corev1.ResourceList{c.Resources.Limits, c.Resources.Requests} {
 		for n, q := range list {
-			if string(n) == resourceName || isGPU(string(n)) {
+			if string(n) == resourceName || state.IsGPU(string(n)) {
 				return string(n), q.Value(), true
 			}
 		}
 	}
 	return "", 0, false
-}
-
-// isGPU tells whether a resource counts GPUs or parts of one.
-func isGPU(name string) bool {
-	return strings.HasPrefix(name, "nvidia.com/gpu") && !strings.HasPrefix(name, "nvidia.com/gpumem") && !strings.HasPrefix(name, "nvidia.com/gpucores") ||
-		strings.HasPrefix(name, "nvidia.com/mig-") ||
-		name == "amd.com/gpu" || name == "gpu.intel.com/i915"
 }
 
 func setGPUs(c *corev1.Container, name corev1.ResourceName, count int64) {

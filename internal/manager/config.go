@@ -3,7 +3,7 @@ package manager
 import (
 	"fmt"
 	"os"
-	"regexp"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
+	"github.com/reyisjones/gpu-orchestrator/internal/state"
 )
 
 // Config is what an installation may set. Flags override what the file says.
@@ -21,7 +22,7 @@ type Config struct {
 	// DefaultImage runs in workloads without a template.
 	DefaultImage string `json:"defaultImage,omitempty"`
 	// TopologyLevels are the levels of the network and of the machines, outermost first.
-	TopologyLevels []TopologyLevel `json:"topologyLevels,omitempty"`
+	TopologyLevels []state.TopologyLevel `json:"topologyLevels,omitempty"`
 	// BindTimeout is how long a planned pod may wait for its scheduler before it is taken back
 	// and planned anew.
 	BindTimeout metav1.Duration `json:"bindTimeout,omitempty"`
@@ -45,13 +46,6 @@ type Config struct {
 	StartupTimeout metav1.Duration `json:"startupTimeout,omitempty"`
 	// StallAfter is how long the control loop may stand still before /healthz fails.
 	StallAfter metav1.Duration `json:"stallAfter,omitempty"`
-}
-
-// TopologyLevel names a level and the node labels that carry it; the first that a node has
-// counts.
-type TopologyLevel struct {
-	Name   string   `json:"name"`
-	Labels []string `json:"labels"`
 }
 
 // ClientLimits are requests a second on average and at once.
@@ -83,7 +77,7 @@ type LeaderElection struct {
 func DefaultConfig() Config {
 	return Config{
 		DefaultImage:   "nvcr.io/nvidia/k8s/cuda-sample:vectoradd-cuda12.5.0-ubuntu22.04",
-		TopologyLevels: defaultLevels(),
+		TopologyLevels: state.DefaultLevels(),
 		BindTimeout:    metav1.Duration{Duration: 30 * time.Second},
 		AvoidNodeFor:   metav1.Duration{Duration: 2 * time.Minute},
 		Workers:        16,
@@ -99,20 +93,6 @@ func DefaultConfig() Config {
 		},
 		StartupTimeout: metav1.Duration{Duration: 2 * time.Minute},
 		StallAfter:     metav1.Duration{Duration: time.Minute},
-	}
-}
-
-// defaultLevels knows the labels of the clouds, of GPU feature discovery, and of topograph in
-// the three generations that are about.
-func defaultLevels() []TopologyLevel {
-	return []TopologyLevel{
-		{Name: "region", Labels: []string{"topology.kubernetes.io/region"}},
-		{Name: "zone", Labels: []string{"topology.kubernetes.io/zone"}},
-		{Name: "spine", Labels: []string{"gpu.warp.dev/spine", "network.topology.nvidia.com/spine", "fabric.topograph.run/tier-2"}},
-		{Name: "leaf", Labels: []string{"gpu.warp.dev/leaf", "network.topology.nvidia.com/leaf", "network.topology.nvidia.com/block", "fabric.topograph.run/tier-1"}},
-		{Name: "rack", Labels: []string{"gpu.warp.dev/rack", "topology.kubernetes.io/rack"}},
-		{Name: "nvlink", Labels: []string{"gpu.warp.dev/nvlink-domain", "nvidia.com/gpu.clique", "network.topology.nvidia.com/accelerator", "accelerator.topograph.run/domain"}},
-		{Name: "host", Labels: []string{"kubernetes.io/hostname"}},
 	}
 }
 
@@ -138,8 +118,6 @@ func LoadConfig(path string) (Config, error) {
 	}
 	return config, nil
 }
-
-var levelName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 
 // Validate returns everything that is wrong with the configuration.
 func (c *Config) Validate() error {
@@ -172,22 +150,9 @@ func (c *Config) Validate() error {
 			fmt.Sprintf("%s/%s/%s", l.LeaseDuration.Duration, l.RenewDeadline.Duration, l.RetryPeriod.Duration),
 			"must be leaseDuration > renewDeadline > retryPeriod > 0"))
 	}
-	seen := make(map[string]bool)
-	for i, l := range c.TopologyLevels {
-		path := field.NewPath("topologyLevels").Index(i)
-		switch {
-		case !levelName.MatchString(l.Name):
-			errs = append(errs, field.Invalid(path.Child("name"), l.Name, "must be lower-case letters, digits and '-'"))
-		case seen[l.Name]:
-			errs = append(errs, field.Duplicate(path.Child("name"), l.Name))
-		}
-		seen[l.Name] = true
-		if len(l.Labels) == 0 {
-			errs = append(errs, field.Required(path.Child("labels"), "a level is read from node labels"))
-		}
-	}
+	errs = append(errs, state.ValidateLevels(field.NewPath("topologyLevels"), c.TopologyLevels)...)
 	for i, name := range c.Metrics.Levels {
-		if !seen[name] {
+		if !slices.ContainsFunc(c.TopologyLevels, func(l state.TopologyLevel) bool { return l.Name == name }) {
 			errs = append(errs, field.Invalid(field.NewPath("metrics", "levels").Index(i), name, "must be the name of one of topologyLevels"))
 		}
 	}
@@ -214,10 +179,4 @@ func (c *Config) metricLevels() []string {
 	return shown
 }
 
-func (c *Config) levels() []cluster.Level {
-	levels := make([]cluster.Level, len(c.TopologyLevels))
-	for i, l := range c.TopologyLevels {
-		levels[i] = cluster.Level(l)
-	}
-	return levels
-}
+func (c *Config) levels() []cluster.Level { return state.Levels(c.TopologyLevels) }

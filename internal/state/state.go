@@ -23,6 +23,10 @@ type State struct {
 	pods      map[types.UID]podEntry
 	holds     map[types.UID]*hold
 	works     map[workKey]*work
+	// assumed are the nodes of pods that are on their way there, see Assume.
+	assumed map[types.UID]string
+	// podsAlone says that all pods are judged by what they say themselves, see JudgePodsAlone.
+	podsAlone bool
 
 	generation uint64
 	snapshot   *cluster.Snapshot
@@ -76,6 +80,7 @@ func New(levels []cluster.Level, strategies *placement.Registry) *State {
 		pods:       make(map[types.UID]podEntry),
 		holds:      make(map[types.UID]*hold),
 		works:      make(map[workKey]*work),
+		assumed:    make(map[types.UID]string),
 		changed:    make(map[string]struct{}),
 		reordered:  true,
 		models:     make(map[cluster.GPUFacts]*gpu.Geometry),
@@ -129,8 +134,13 @@ func (s *State) DropNode(name string) {
 func (s *State) SetPod(pod *corev1.Pod) (freed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.setPod(pod)
+}
+
+// setPod is SetPod for callers that hold the lock.
+func (s *State) setPod(pod *corev1.Pod) (freed bool) {
 	old := s.pods[pod.UID]
-	next := podEntry{pod: pod, held: s.heldBy(pod, holdsNode(pod)), settled: old.settled}
+	next := podEntry{pod: pod, held: s.heldBy(pod, s.nodeOf(pod)), settled: old.settled}
 	m, isMember := memberOf(pod)
 	if isMember {
 		next.member = m
@@ -162,8 +172,14 @@ func (s *State) SetPod(pod *corev1.Pod) (freed bool) {
 func (s *State) DropPod(uid types.UID) (freed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.dropPod(uid)
+}
+
+// dropPod is DropPod for callers that hold the lock.
+func (s *State) dropPod(uid types.UID) (freed bool) {
 	old := s.pods[uid]
 	delete(s.pods, uid)
+	delete(s.assumed, uid)
 	s.give(old.held)
 	return old.held != nil
 }

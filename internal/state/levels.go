@@ -1,0 +1,60 @@
+package state
+
+import (
+	"regexp"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/reyisjones/gpu-orchestrator/core/cluster"
+)
+
+// TopologyLevel names a level and the node labels that carry it; the first that a node has
+// counts.
+type TopologyLevel struct {
+	Name   string   `json:"name"`
+	Labels []string `json:"labels"`
+}
+
+// DefaultLevels knows the labels of the clouds, of GPU feature discovery, and of topograph in
+// the three generations that are about.
+func DefaultLevels() []TopologyLevel {
+	return []TopologyLevel{
+		{Name: "region", Labels: []string{"topology.kubernetes.io/region"}},
+		{Name: "zone", Labels: []string{"topology.kubernetes.io/zone"}},
+		{Name: "spine", Labels: []string{"gpu.warp.dev/spine", "network.topology.nvidia.com/spine", "fabric.topograph.run/tier-2"}},
+		{Name: "leaf", Labels: []string{"gpu.warp.dev/leaf", "network.topology.nvidia.com/leaf", "network.topology.nvidia.com/block", "fabric.topograph.run/tier-1"}},
+		{Name: "rack", Labels: []string{"gpu.warp.dev/rack", "topology.kubernetes.io/rack"}},
+		{Name: "nvlink", Labels: []string{"gpu.warp.dev/nvlink-domain", "nvidia.com/gpu.clique", "network.topology.nvidia.com/accelerator", "accelerator.topograph.run/domain"}},
+		{Name: "host", Labels: []string{"kubernetes.io/hostname"}},
+	}
+}
+
+// Levels translates topology levels, outermost first, into those of snapshots.
+func Levels(list []TopologyLevel) []cluster.Level {
+	levels := make([]cluster.Level, len(list))
+	for i, l := range list {
+		levels[i] = cluster.Level(l)
+	}
+	return levels
+}
+
+// ValidateLevels returns everything that is wrong with a list of topology levels at the path.
+func ValidateLevels(at *field.Path, list []TopologyLevel) field.ErrorList {
+	var errs field.ErrorList
+	name := regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+	seen := make(map[string]bool)
+	for i, l := range list {
+		path := at.Index(i)
+		switch {
+		case !name.MatchString(l.Name):
+			errs = append(errs, field.Invalid(path.Child("name"), l.Name, "must be lower-case letters, digits and '-'"))
+		case seen[l.Name]:
+			errs = append(errs, field.Duplicate(path.Child("name"), l.Name))
+		}
+		seen[l.Name] = true
+		if len(l.Labels) == 0 {
+			errs = append(errs, field.Required(path.Child("labels"), "a level is read from node labels"))
+		}
+	}
+	return errs
+}
