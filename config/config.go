@@ -4,7 +4,7 @@ package config
 
 import "embed"
 
-// FS holds this folder: crd/, rbac/, manager/ and default/, each a kustomization.
+// FS holds this folder: crd/, rbac/, manager/, default/ and scheduler/, each a kustomization.
 //
-//go:embed crd rbac manager default
+//go:embed crd rbac manager default scheduler
 var FS embed.FS

@@ -39,6 +39,8 @@ type Config struct {
 	Nodes       int
 	GPUsPerNode int
 	Profile     cluster.Profile
+	// Scheduler says who schedules: Stock, Second or Only.
+	Scheduler string
 	// Manager is false to leave this product out: its manifests are installed,
 	// its manager is not started.
 	Manager bool
@@ -49,6 +51,13 @@ type Config struct {
 	// Once leaves after the demonstration instead of staying up.
 	Once bool
 }
+
+// Who schedules: the stock scheduler, ours beside it for the pods that name it, or ours alone.
+const (
+	Stock  = "stock"
+	Second = "second"
+	Only   = "only"
+)
 
 // Sandbox is one cluster. Make one with New; Run it once.
 type Sandbox struct {

@@ -4,8 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
-	"github.com/reyisjones/gpu-orchestrator/core/placement"
 )
 
 // Assume counts a pod as held by the node although the API server does not say so yet: a plan
@@ -52,37 +52,19 @@ func (s *State) nodeOf(pod *corev1.Pod) string {
 // That is how a scheduler sees pods. It must be called before the first pod is told.
 func (s *State) JudgePodsAlone() { s.podsAlone = true }
 
-// PlanPods answers PodQuestion in the cluster as it is now. Avoid names nodes that are left out,
-// and preempts allows to take the place of pods of lower priority. It holds nothing: Assume does.
-//
-// Errors are *InvalidError where the pods must change.
-func (s *State) PlanPods(pod *corev1.Pod, g *PodGang, q PodsAsked) (placement.Decision, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.podQuestion(pod, g, q.Count, q.Least, q.Kept)
-	if err != nil {
-		return placement.Decision{}, err
+// companyOf says what a pod stands or falls with where it is judged alone: the gang or PodGroup
+// that it names. The pods of a GPUWorkload are their manager's to evict.
+func companyOf(pod *corev1.Pod, key workKey) workKey {
+	name := pod.Namespace + "/Pod/" + pod.Name
+	switch {
+	case key.uid != "":
+		return workKey{name: key.name, spared: true}
+	case pod.Spec.SchedulingGroup != nil && pod.Spec.SchedulingGroup.PodGroupName != nil:
+		name = pod.Namespace + "/PodGroup/" + *pod.Spec.SchedulingGroup.PodGroupName
+	case pod.Labels[gpuv1alpha1.GangLabel] != "":
+		name = pod.Namespace + "/Gang/" + pod.Labels[gpuv1alpha1.GangLabel]
 	}
-	r.Avoid, r.Preempts = q.Avoid, q.Preempts
-	d, err := placement.Plan(s.current(), &r, placement.Options{Strategies: s.strategies, Cache: &s.cache, Brief: q.Brief})
-	if err != nil {
-		return d, &InvalidError{Field: "metadata.annotations", Problem: err.Error()}
-	}
-	return d, nil
-}
-
-// PodsAsked is what is asked of PlanPods.
-type PodsAsked struct {
-	// Count pods are wanted, Least is the fewest that will do, 0 for all.
-	Count, Least int
-	// Kept are the nodes of members that have one.
-	Kept []string
-	// Avoid are nodes that are left out.
-	Avoid []string
-	// Preempts allows to take the place of pods of lower priority.
-	Preempts bool
-	// Brief asks for no reasons.
-	Brief bool
+	return workKey{name: name}
 }
 
 // Node returns what is known of a node now, nil if nothing is.

@@ -34,6 +34,8 @@ type held struct {
 type workKey struct {
 	uid  types.UID
 	name string
+	// spared are pods that a scheduler does not evict: see companyOf.
+	spared bool
 }
 
 // work is a workload with all that it holds.
@@ -59,6 +61,9 @@ func (s *State) heldBy(pod *corev1.Pod, node string) *held {
 	}
 	h := &held{node: node, use: podUse(pod, s.resources)}
 	key, ours := workOf(pod)
+	if s.podsAlone {
+		key, ours = companyOf(pod, key), false
+	}
 	if !ours && !s.listed(h.use) {
 		return h
 	}
@@ -104,7 +109,7 @@ func (s *State) workFor(key workKey) *work {
 	w, ok := s.works[key]
 	if !ok {
 		// Until a GPUWorkload is told of, and of what is not ours for good, nothing is allowed.
-		w = &work{key: key, spec: &cluster.Workload{Name: key.name, Level: -1}}
+		w = &work{key: key, spec: &cluster.Workload{Name: key.name, Level: -1, Preemptible: s.podsAlone && !key.spared}}
 		s.works[key] = w
 	}
 	return w

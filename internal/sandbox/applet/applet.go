@@ -27,6 +27,7 @@ func table() map[string]Main {
 		"kubectl":                 kubectl,
 		"kwok":                    kwok,
 		"manager":                 runManager,
+		"scheduler":               runScheduler,
 	}
 }
 

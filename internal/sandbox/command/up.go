@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -36,6 +37,7 @@ func up() *cobra.Command {
 	profile := flags.String("profile", "dgx-h100", "what the nodes are:\n"+profileHelp())
 	flags.BoolVar(&config.Demo, "demo", false, "run a few GPU workloads and show what happens")
 	flags.BoolVar(&config.Once, "once", false, "with --demo: end after it; the exit code says whether it succeeded")
+	flags.StringVar(&config.Scheduler, "scheduler", sandbox.Stock, "who schedules: stock, second (ours beside it, for pods that name it) or only (ours)")
 	noManager := flags.Bool("no-manager", false, "install gpu-orchestrator's resources but do not run its manager")
 	flags.StringArrayVar(&config.ManagerArgs, "manager-arg", nil, "further argument of the manager, may be repeated")
 
@@ -69,6 +71,8 @@ func validate(config sandbox.Config) error {
 		return errors.New("--gpus-per-node must be at least 1")
 	case config.Once && !config.Demo:
 		return errors.New("--once is for --demo: without it there is nothing to wait for")
+	case !slices.Contains([]string{sandbox.Stock, sandbox.Second, sandbox.Only}, config.Scheduler):
+		return fmt.Errorf("--scheduler is %q: choose stock, second or only", config.Scheduler)
 	case config.Demo && !config.Manager:
 		return errors.New("--demo needs the manager: leave --no-manager out")
 	}

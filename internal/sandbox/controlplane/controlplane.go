@@ -19,6 +19,8 @@ const (
 	Scheduler         = "kube-scheduler"
 	Kwok              = "kwok"
 	Manager           = "manager"
+	// OurScheduler is kube-scheduler with this product's plugin.
+	OurScheduler = "scheduler"
 )
 
 // featureGates switches on gangs and their topology, which are alpha in 1.36.
@@ -90,7 +92,7 @@ func (c *ControlPlane) issueCertificates() error {
 	// The first address of the service range is the cluster's own API server.
 	kubernetes := []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
 	c.serving = map[string]pki.Pair{}
-	for _, name := range []string{Etcd, APIServer, ControllerManager, Scheduler} {
+	for _, name := range []string{Etcd, APIServer, ControllerManager, Scheduler, OurScheduler} {
 		var names []string
 		var addresses []net.IP
 		if name == APIServer {
@@ -148,6 +150,9 @@ func (c *ControlPlane) ManagerKubeconfig() string { return c.kubeconfigOf(Manage
 
 // ManagerConfig is the configuration file that the manager's Deployment mounts.
 func (c *ControlPlane) ManagerConfig() string { return c.Config("manager.yaml") }
+
+// OurSchedulerKubeconfig is our scheduler's own, with its service account's token.
+func (c *ControlPlane) OurSchedulerKubeconfig() string { return c.kubeconfigOf(OurScheduler) }
 
 // spec is what all processes have in common.
 func (c *ControlPlane) spec(name string, args ...string) process.Spec {

@@ -31,6 +31,8 @@ func (c *ControlPlane) healthURL(name string) string {
 		return "https://" + address(c.Ports.ControllerManager) + "/healthz"
 	case Scheduler:
 		return "https://" + address(c.Ports.Scheduler) + "/readyz"
+	case OurScheduler:
+		return "https://" + address(c.Ports.OurScheduler) + "/readyz"
 	case Kwok:
 		return "http://" + address(c.Ports.Kwok) + "/healthz"
 	default:

@@ -16,6 +16,7 @@ type Ports struct {
 	APIServer         int
 	ControllerManager int
 	Scheduler         int
+	OurScheduler      int
 	Kwok              int
 	ManagerMetrics    int
 	ManagerHealth     int
@@ -27,7 +28,7 @@ func freePorts() (Ports, error) {
 	var p Ports
 	for _, port := range []*int{
 		&p.Etcd, &p.EtcdPeer, &p.APIServer, &p.ControllerManager,
-		&p.Scheduler, &p.Kwok, &p.ManagerMetrics, &p.ManagerHealth,
+		&p.Scheduler, &p.OurScheduler, &p.Kwok, &p.ManagerMetrics, &p.ManagerHealth,
 	} {
 		listener, err := net.Listen("tcp", address(0))
 		if err != nil {

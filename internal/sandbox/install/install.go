@@ -114,15 +114,15 @@ func awaitCRD(ctx context.Context, cluster apiextensions.Interface, name string)
 	return err
 }
 
-// Token mints a token for the manager's account.
-func Token(ctx context.Context, cluster kubernetes.Interface, manager Manager) (string, error) {
+// Token mints a token for a service account.
+func Token(ctx context.Context, cluster kubernetes.Interface, namespace, account string) (string, error) {
 	request := &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenValidity / time.Second))},
 	}
-	response, err := cluster.CoreV1().ServiceAccounts(manager.Namespace).
-		CreateToken(ctx, manager.Account, request, metav1.CreateOptions{})
+	response, err := cluster.CoreV1().ServiceAccounts(namespace).
+		CreateToken(ctx, account, request, metav1.CreateOptions{})
 	if err != nil {
-		return "", fmt.Errorf("minting a token for service account %s/%s: %w", manager.Namespace, manager.Account, err)
+		return "", fmt.Errorf("minting a token for service account %s/%s: %w", namespace, account, err)
 	}
 	return response.Status.Token, nil
 }
