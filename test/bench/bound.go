@@ -39,7 +39,7 @@ func (c *sandbox) watchBound(ctx context.Context) (*bound, error) {
 		for e := range w.ResultChan() {
 			b.see(e)
 		}
-		b.fail(fmt.Errorf("watching bound pods: the watch ended: %w", context.Cause(ctx)))
+		b.fail(fmt.Errorf("watching bound pods: the watch ended (%v)", context.Cause(ctx)))
 	}()
 	context.AfterFunc(ctx, w.Stop)
 	return b, nil

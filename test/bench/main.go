@@ -19,6 +19,7 @@ import (
 // options are what the command line says.
 type options struct {
 	sandbox   string
+	manager   string
 	scenarios string
 	sides     string
 	out       string
@@ -32,8 +33,9 @@ func main() {
 	ctrl.SetLogger(logr.Discard())
 	var o options
 	flag.StringVar(&o.sandbox, "sandbox", "bin/sandbox", "the sandbox's binary")
+	flag.StringVar(&o.manager, "manager", "bin/manager", "the manager's binary, as it is installed: for its memory, of which the sandbox's code would be a part")
 	flag.StringVar(&o.scenarios, "scenario", strings.Join(scenarioNames(), ","), "what to measure, in this order")
-	flag.StringVar(&o.sides, "sides", "stock,planned", "whom to compare, of "+strings.Join(sideNames(), ", ")+"; ratios are to the first")
+	flag.StringVar(&o.sides, "sides", "stock,scheduler", "whom to compare, of "+strings.Join(sideNames(), ", ")+"; ratios are to the first")
 	flag.StringVar(&o.out, "out", "bin/bench-e2e", "folder for the results")
 	flag.IntVar(&o.nodes, "nodes", 1024, "nodes with 8 GPUs each, 16 a leaf, 32 leaves a spine")
 	flag.IntVar(&o.pairs, "pairs", 5, "how often each side is measured, taking turns")
@@ -80,11 +82,13 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	if o.sandbox, err = filepath.Abs(o.sandbox); err != nil {
-		return err
-	}
-	if _, err := os.Stat(o.sandbox); err != nil {
-		return fmt.Errorf("finding the sandbox: %w; build it with: make bin/sandbox", err)
+	for _, binary := range []*string{&o.sandbox, &o.manager} {
+		if *binary, err = filepath.Abs(*binary); err != nil {
+			return err
+		}
+		if _, err := os.Stat(*binary); err != nil {
+			return fmt.Errorf("finding a program to measure: %w; build it with: scripts/build.sh %s", err, filepath.Base(*binary))
+		}
 	}
 	chosen := strings.Split(o.scenarios, ",")
 	for _, name := range chosen {

@@ -229,7 +229,7 @@ func (c *sandbox) watchWorkloads(ctx context.Context) (*workloads, error) {
 			}
 		}
 		f.mu.Lock()
-		f.failed = fmt.Errorf("watching workloads: the watch ended: %w", context.Cause(ctx))
+		f.failed = fmt.Errorf("watching workloads: the watch ended (%v)", context.Cause(ctx))
 		close(f.more)
 		f.more = make(chan struct{})
 		f.mu.Unlock()

@@ -8,11 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/runtime"
+	kuberuntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
@@ -45,7 +46,7 @@ type sandbox struct {
 	process *exec.Cmd
 	said    bytes.Buffer
 	// ended is closed when the process has, for whatever reason; then result says how.
-	ended  chan struct{}
+	ended  <-chan struct{}
 	result error
 }
 
@@ -55,23 +56,37 @@ func startSandbox(ctx context.Context, o *options, args ...string) (*sandbox, er
 	if err != nil {
 		return nil, err
 	}
-	c := &sandbox{dir: dir, ended: make(chan struct{})}
+	c := &sandbox{dir: dir}
 	args = append([]string{"up", "--dir", dir, fmt.Sprintf("--nodes=%d", o.nodes)}, args...)
 	// The sandbox ends in good order, by stop, and not with the context.
 	c.process = exec.Command(o.sandbox, args...)
 	c.process.Stdout, c.process.Stderr = &c.said, &c.said
-	c.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-	if err := c.process.Start(); err != nil {
+	if c.ended, err = launch(c.process, &c.result); err != nil {
 		return nil, fmt.Errorf("starting the sandbox: %w", err)
 	}
-	go func() {
-		c.result = c.process.Wait()
-		close(c.ended)
-	}()
 	if err := c.ready(ctx); err != nil {
 		return nil, errors.Join(err, c.stop(""))
 	}
 	return c, nil
+}
+
+// launch starts a process that must not outlive this one, should it be killed, and tells when it
+// has ended, with what result.
+func launch(process *exec.Cmd, result *error) (<-chan struct{}, error) {
+	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	started, ended := make(chan error, 1), make(chan struct{})
+	go func() {
+		// The kernel goes by the thread that started the process, not by ours as a whole: that
+		// thread must live for as long.
+		runtime.LockOSThread()
+		defer close(ended)
+		err := process.Start()
+		started <- err
+		if err == nil {
+			*result = process.Wait()
+		}
+	}()
+	return ended, <-started
 }
 
 func (c *sandbox) ready(ctx context.Context) error {
@@ -96,7 +111,7 @@ func (c *sandbox) ready(ctx context.Context) error {
 		return fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	c.config.QPS = -1
-	scheme := runtime.NewScheme()
+	scheme := kuberuntime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), gpuv1alpha1.AddToScheme(scheme)); err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func (c *sandbox) steady(ctx context.Context, o *options) (map[string]float64, e
 	if err != nil {
 		return nil, err
 	}
-	m, err := c.startManager(o.sandbox, p)
+	m, err := c.startManager(o.manager, p)
 	if err != nil {
 		return nil, err
 	}
@@ -116,6 +116,8 @@ func (c *sandbox) settled(ctx context.Context, n int) error {
 type manager struct {
 	process *exec.Cmd
 	proxy   *proxy
+	ended   <-chan struct{}
+	result  error
 }
 
 func (c *sandbox) startManager(binary string, p *proxy) (*manager, error) {
@@ -135,12 +137,11 @@ func (c *sandbox) startManager(binary string, p *proxy) (*manager, error) {
 		return nil, err
 	}
 	defer log.Close()
-	m := &manager{proxy: p, process: exec.Command(binary, "manager", "--kubeconfig="+kubeconfig,
+	m := &manager{proxy: p, process: exec.Command(binary, "--kubeconfig="+kubeconfig,
 		"--config="+filepath.Join(c.dir, "config", "manager.yaml"), "--leader-elect", "--leader-election-namespace=gpu-orchestrator-system",
 		"--metrics-bind-address="+metricsAddress, "--health-probe-bind-address="+healthAddress)}
 	m.process.Stdout, m.process.Stderr = log, log
-	m.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-	if err := m.process.Start(); err != nil {
+	if m.ended, err = launch(m.process, &m.result); err != nil {
 		return nil, fmt.Errorf("starting the manager: %w", err)
 	}
 	return m, nil
@@ -148,8 +149,9 @@ func (c *sandbox) startManager(binary string, p *proxy) (*manager, error) {
 
 func (m *manager) stop() error {
 	_ = m.process.Process.Signal(syscall.SIGTERM)
-	if err := m.process.Wait(); err != nil {
-		return fmt.Errorf("ending the manager: %w", err)
+	<-m.ended
+	if m.result != nil {
+		return fmt.Errorf("ending the manager: %w", m.result)
 	}
 	return nil
 }
