@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -41,6 +42,9 @@ func courseOf(s fwk.CycleState) *course {
 // PreEnqueue keeps the members of a gang out of the queue until the gang is complete and planned:
 // until then only its leader passes. Pods that have something to be told pass, too.
 func (p *Plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
+	if key, ok := groupKey(pod); ok {
+		return p.preEnqueueGroup(key)
+	}
 	if _, ok := gangKey(pod); !ok {
 		return nil
 	}
@@ -113,6 +117,12 @@ func (p *Plugin) planAlone(pod *corev1.Pod) (*course, *fwk.Status) {
 	if a != nil && a.yielded {
 		return nil, nil
 	}
+	if a != nil && len(a.victims.pods) > 0 {
+		return nil, refuse(fmt.Sprintf("waiting for %d pods of lower priority to end", len(a.victims.pods)))
+	}
+	if a != nil && a.node != "" && p.serves(a.node) {
+		return &course{node: a.node}, nil
+	}
 	ask, err := state.GangOf(pod)
 	if err != nil {
 		return nil, refuse(err.Error())
@@ -147,15 +157,19 @@ func (p *Plugin) planMember(s fwk.CycleState, pod *corev1.Pod) (*course, *fwk.St
 	if m.phase == planned && !p.serves(m.node) {
 		p.giveBack(g, fmt.Sprintf("node %s, which the plan of the gang counts on, is out of service", m.node))
 	}
+	if n := len(g.victims.pods); n > 0 {
+		return nil, refuse(fmt.Sprintf("gang %s waits for %d pods of lower priority to end", g.name.Name, n))
+	}
 	if m.phase == planned {
 		return &course{node: m.node, round: m.round}, nil
 	}
 	ask, err := g.ask()
-	if err != nil {
-		return nil, refuse(err.Error())
+	if err == nil && !g.complete(now, p.args.TellAfter.Duration) {
+		err = errors.New(g.missing())
 	}
-	if !g.complete(now, p.args.TellAfter.Duration) {
-		return nil, refuse(g.missing())
+	if err != nil {
+		m.told = err.Error()
+		return nil, refuse(m.told)
 	}
 	if leader := g.leader(); g.refusal != "" && leader.pod.UID != pod.UID {
 		return nil, refuse(fmt.Sprintf("gang %s waits for room; pod %s tells for what", g.name.Name, leader.pod.Name))

@@ -8,8 +8,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	policylisters "k8s.io/client-go/listers/policy/v1"
+	schedulinglisters "k8s.io/client-go/listers/scheduling/v1alpha2"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/utils/clock"
 
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
@@ -37,6 +42,10 @@ type desk struct {
 	alone map[types.UID]*alone
 	// groups are the PodGroups that were refused, by name.
 	groups map[types.NamespacedName]*group
+	// podGroups lists PodGroups, nil where the cluster serves none.
+	podGroups schedulinglisters.PodGroupLister
+	pods      corelisters.PodLister
+	budgets   policylisters.PodDisruptionBudgetLister
 }
 
 // alone is a pod without a gang that the engine or another plugin refused.
@@ -49,6 +58,9 @@ type alone struct {
 	// see: the stock plugins choose.
 	yielded bool
 	misses  int
+	// node is held for it while victims end.
+	node    string
+	victims victims
 }
 
 func newDesk(ctx context.Context, args Args, handle fwk.Handle) (*desk, error) {
@@ -67,8 +79,13 @@ func newDesk(ctx context.Context, args Args, handle fwk.Handle) (*desk, error) {
 		groups: map[types.NamespacedName]*group{},
 	}
 	d.state.JudgePodsAlone()
+	d.pods = handle.SharedInformerFactory().Core().V1().Pods().Lister()
+	d.budgets = handle.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister()
 	if d.fed, err = d.feed(ctx, handle.SharedInformerFactory()); err != nil {
 		return nil, err
+	}
+	if utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload) {
+		d.podGroups = handle.SharedInformerFactory().Scheduling().V1alpha2().PodGroups().Lister()
 	}
 	go d.wakeUntil(ctx)
 	return d, nil

@@ -93,6 +93,7 @@ func (d *desk) dropPod(pod *corev1.Pod) {
 	defer d.mu.Unlock()
 	delete(d.alone, pod.UID)
 	d.noteGroup(pod, true)
+	d.ended(pod.UID)
 	if g := d.roster.drop(pod.UID, d.clock.Now()); g != nil && len(g.members) > 0 {
 		if !g.complete(d.clock.Now(), d.args.TellAfter.Duration) {
 			d.giveBack(g, "a pod of the gang is gone")

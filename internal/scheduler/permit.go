@@ -48,6 +48,9 @@ func (p *Plugin) Unreserve(_ context.Context, s fwk.CycleState, pod *corev1.Pod,
 	defer p.mu.Unlock()
 	g := p.roster.of[pod.UID]
 	if g == nil {
+		if a := p.alone[pod.UID]; a != nil {
+			a.node = ""
+		}
 		if p.state.Forget(pod.UID) {
 			p.tidings()
 		}
@@ -119,7 +122,7 @@ func (d *desk) giveBack(g *gang, why string) {
 			}
 		}
 	}
-	g.called = ""
+	g.called, g.victims = "", victims{}
 	if freed {
 		d.tidings()
 	}
@@ -127,13 +130,13 @@ func (d *desk) giveBack(g *gang, why string) {
 
 // PostFilter is told that a pod was refused: by the engine, or on the node that the engine chose
 // by another plugin, for something that plans do not see.
-func (p *Plugin) PostFilter(ctx context.Context, s fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+func (p *Plugin) PostFilter(_ context.Context, s fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	c := courseOf(s)
 	if c == nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable) // It is none of the engine's: others may go on.
 	}
 	if c.node == "" {
-		return p.preempt(ctx, s, pod)
+		return p.preempt(pod)
 	}
 	// The scheduler's own count may lag behind State's: a pod that is gone is gone there in a moment.
 	lag := false
@@ -149,6 +152,12 @@ func (p *Plugin) PostFilter(ctx context.Context, s fwk.CycleState, pod *corev1.P
 	g := p.roster.of[pod.UID]
 	if g == nil {
 		p.refusedAlone(pod, lag)
+		return nil, refuse("")
+	}
+	// What was refused before any node was looked at is refused anywhere. Its plugin wakes it.
+	if anywhere := statuses.Get(""); anywhere != nil && anywhere.Plugin() != "" {
+		p.giveBack(g, fmt.Sprintf("pod %s cannot go anywhere: %s", pod.Name, anywhere.Message()))
+		g.first, g.called = pod.UID, pod.UID
 		return nil, refuse("")
 	}
 	g.misses++
@@ -180,7 +189,10 @@ func (p *Plugin) refusedAlone(pod *corev1.Pod, lag bool) {
 		a = &alone{}
 		p.alone[pod.UID] = a
 	}
-	a.pod = pod
+	a.pod, a.node = pod, ""
+	if p.state.Forget(pod.UID) {
+		p.tidings()
+	}
 	a.misses++
 	a.yielded = !lag || a.misses > mostMisses
 	p.activate(pause(a.misses), pod)

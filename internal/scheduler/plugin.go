@@ -23,8 +23,9 @@ const Name = "GPUPlacement"
 // profiles.
 type Plugin struct {
 	*desk
-	handle    fwk.Handle
-	podGroups *podGroups
+	handle fwk.Handle
+	// stock places PodGroups without GPUs.
+	stock fwk.PlacementGeneratePlugin
 }
 
 var (
@@ -63,11 +64,11 @@ func NewFactory() frameworkruntime.PluginFactory {
 		if !reflect.DeepEqual(shared.args, args) {
 			return nil, fmt.Errorf("checking pluginConfig of %s: profile %s has other args than the profiles before it: give all profiles the same", Name, handle.ProfileName())
 		}
-		groups, err := newPodGroups(ctx, handle)
+		stock, err := newStockGenerator(ctx, handle)
 		if err != nil {
 			return nil, err
 		}
-		return &Plugin{desk: shared, handle: handle, podGroups: groups}, nil
+		return &Plugin{desk: shared, handle: handle, stock: stock}, nil
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	schedulinglisters "k8s.io/client-go/listers/scheduling/v1alpha2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -36,19 +35,16 @@ type group struct {
 	refusal string
 	ask     state.PodGang
 	asked   state.PodsAsked
-	told    bool
+	// holdUntil is when its pods may be tried again after a node of its plan refused one.
+	holdUntil time.Time
+	// told is the last thing that its pods were told of why they wait.
+	told string
 }
 
-// podGroups is what a profile needs where the cluster serves PodGroups, nil where it does not.
-type podGroups struct {
-	lister schedulinglisters.PodGroupLister
-	// stock places PodGroups without GPUs.
-	stock fwk.PlacementGeneratePlugin
-}
-
-// newPodGroups must ask nothing of the informers unless the API is there: a scheduler waits for all
-// of them at its start.
-func newPodGroups(ctx context.Context, handle fwk.Handle) (*podGroups, error) {
+// newStockGenerator returns the stock plugin that places PodGroups, for those without GPUs. It is nil
+// where the cluster serves none: a scheduler waits at its start for all informers that were asked
+// for.
+func newStockGenerator(ctx context.Context, handle fwk.Handle) (fwk.PlacementGeneratePlugin, error) {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload) {
 		return nil, nil
 	}
@@ -56,7 +52,7 @@ func newPodGroups(ctx context.Context, handle fwk.Handle) (*podGroups, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the stock plugin for PodGroups: %w", err)
 	}
-	return &podGroups{lister: handle.SharedInformerFactory().Scheduling().V1alpha2().PodGroups().Lister(), stock: stock}, nil
+	return stock, nil
 }
 
 // groupKey returns the name of the PodGroup that the pod belongs to.
@@ -87,7 +83,30 @@ func (d *desk) noteGroup(pod *corev1.Pod, gone bool) {
 		g = &group{name: key, pods: map[types.UID]*corev1.Pod{}, since: d.clock.Now(), avoid: map[string]time.Time{}}
 		d.groups[key] = g
 	}
+	if _, known := g.pods[pod.UID]; !known {
+		// What was found about the others is not what there is now.
+		d.release(g)
+	}
 	g.pods[pod.UID] = pod
+}
+
+// release has the pods of a PodGroup that was refused tried again. The caller holds the lock.
+func (d *desk) release(g *group) {
+	if g.refusal != "" {
+		g.refusal = ""
+		d.activate(0, slices.Collect(maps.Values(g.pods))...)
+	}
+}
+
+// preEnqueueGroup keeps the pods of a PodGroup that was refused out of the queue: left to itself, the
+// scheduler tries them again and again.
+func (p *Plugin) preEnqueueGroup(key types.NamespacedName) *fwk.Status {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if g := p.groups[key]; g != nil && (g.refusal != "" || p.clock.Now().Before(g.holdUntil)) {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "waiting for room for PodGroup "+key.Name)
+	}
+	return nil
 }
 
 // GeneratePlacements has the engine plan a PodGroup whose pods ask for GPUs: the one placement that
@@ -101,9 +120,9 @@ func (p *Plugin) GeneratePlacements(ctx context.Context, s fwk.PodGroupCycleStat
 			g.plan = nil
 		}
 		p.mu.Unlock()
-		return p.podGroups.stock.GeneratePlacements(ctx, s, info, parent)
+		return p.stock.GeneratePlacements(ctx, s, info, parent)
 	}
-	object, err := p.podGroups.lister.PodGroups(key.Namespace).Get(key.Name)
+	object, err := p.podGroups.PodGroups(key.Namespace).Get(key.Name)
 	if err != nil {
 		return nil, fwk.AsStatus(fmt.Errorf("reading PodGroup %s: %w", key, err))
 	}
@@ -167,7 +186,8 @@ func (p *Plugin) planGroup(object *schedulingv1alpha2.PodGroup, pods []*corev1.P
 	members := ranked(pods)
 	ask, err := groupAsk(object, members, len(kept))
 	if err != nil {
-		return nil, "", err.Error()
+		g.refusal, g.asked.Parts = err.Error(), nil
+		return nil, "", g.refusal
 	}
 	g.ask = ask
 	g.asked = state.PodsAsked{Parts: parts(members), Kept: kept, Avoid: p.avoidedBy(g)}
@@ -176,7 +196,8 @@ func (p *Plugin) planGroup(object *schedulingv1alpha2.PodGroup, pods []*corev1.P
 	}
 	d, err := p.state.PlanPods(&g.ask, g.asked)
 	if err != nil {
-		return nil, "", err.Error()
+		g.refusal, g.asked.Parts = err.Error(), nil
+		return nil, "", g.refusal
 	}
 	if !d.Feasible {
 		g.refusal = fmt.Sprintf("PodGroup %s: %s", g.name.Name, d.Why.Sentence)
@@ -260,13 +281,21 @@ func (p *Plugin) refusedGroup(pod *corev1.Pod, node string, lag bool) {
 	if !lag {
 		g.avoid[node] = p.clock.Now()
 	}
-	p.activate(time.Second, slices.Collect(maps.Values(g.pods))...)
+	g.holdUntil = p.clock.Now().Add(groupPause)
+	p.activate(groupPause, slices.Collect(maps.Values(g.pods))...)
 }
+
+// groupPause is how long a PodGroup waits after a node of its plan refused one of its pods.
+const groupPause = time.Second
 
 // waiting returns the group as somebody whom the engine refused.
 func (g *group) waiting(d *desk) refused {
 	return refused{
 		pod: g.asked.Parts[0].Pod, since: g.since, ask: g.ask, asked: g.asked,
-		send: func() { d.activate(0, slices.Collect(maps.Values(g.pods))...) },
+		send: func() {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.release(g)
+		},
 	}
 }

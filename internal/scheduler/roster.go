@@ -41,6 +41,8 @@ type member struct {
 	// node is where it goes or is; round is the plan that said so.
 	node  string
 	round int
+	// told is the last thing that it was told of why it waits.
+	told string
 }
 
 // gang is pods that are placed together.
@@ -57,8 +59,12 @@ type gang struct {
 	misses int
 	// refusal is why there was no room for it, "" if that was not asked or there was.
 	refusal string
+	// first is the member that other plugins refused anywhere: the gang waits for it.
+	first types.UID
 	// called is the member that was last sent for to speak for the gang.
 	called types.UID
+	// victims are pods that have to end before the plan can be carried out, waited for until then.
+	victims victims
 	// changed is when the last member came or went, and tell says that the members in the queue
 	// are to be told why they wait.
 	changed time.Time
@@ -94,7 +100,8 @@ func (r *roster) note(pod *corev1.Pod, now time.Time) *gang {
 	if !ok {
 		return nil
 	}
-	if pod.DeletionTimestamp != nil || state.Finished(pod) {
+	// A pod with a gate is as good as not made yet.
+	if pod.DeletionTimestamp != nil || state.Finished(pod) || len(pod.Spec.SchedulingGates) > 0 {
 		r.drop(pod.UID, now)
 		return nil
 	}
@@ -187,8 +194,12 @@ func (g *gang) count(phases ...phase) int {
 // started tells whether the gang has been placed: what comes now joins it.
 func (g *gang) started() bool { return g.count(released, bound) > 0 }
 
-// leader returns the member that speaks for those without a node: the first of them by rank.
+// leader returns the member that speaks for those without a node: the one that other plugins
+// refused, or else the first by rank.
 func (g *gang) leader() *member {
+	if m := g.members[g.first]; m != nil && m.phase == idle {
+		return m
+	}
 	var first *member
 	for _, m := range g.members {
 		if m.phase == idle && (first == nil || byRank(m, first) < 0) {

@@ -113,7 +113,7 @@ func (d *desk) refused() []refused {
 		})
 	}
 	for _, g := range d.groups {
-		if g.refusal != "" {
+		if g.refusal != "" && len(g.asked.Parts) > 0 {
 			list = append(list, g.waiting(d))
 		}
 	}
@@ -146,6 +146,7 @@ func (d *desk) tend() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.clock.Now()
+	d.tendVictims(now)
 	for _, g := range d.roster.gangs {
 		before := len(g.avoid)
 		if len(g.avoided(now, d.args.AvoidNodeFor.Duration)) < before {
@@ -154,6 +155,7 @@ func (d *desk) tend() {
 		d.gathered(g)
 		d.tell(g, now)
 	}
+	d.tendGroups(now)
 }
 
 // tell has members that wait for others, or contradict them, go through the queue once, so that
@@ -165,8 +167,14 @@ func (d *desk) tell(g *gang, now time.Time) {
 		return
 	}
 	g.tell = true
+	why := g.missing()
+	if problem != nil {
+		why = problem.Error()
+	}
 	for _, m := range g.in(idle) {
-		d.activate(0, m.pod)
+		if m.told != why {
+			d.activate(0, m.pod)
+		}
 	}
 }
 

@@ -1,11 +1,13 @@
 package state
 
 import (
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
+	"github.com/reyisjones/gpu-orchestrator/core/cluster"
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
 )
 
@@ -21,6 +23,8 @@ type PodsAsked struct {
 	Avoid []string
 	// Preempts allows to take the place of pods of lower priority.
 	Preempts bool
+	// Spare names what must not be evicted, as victims of an earlier answer are named.
+	Spare []string
 }
 
 // PodPart is so many pods like the given one.
@@ -49,11 +53,45 @@ func (s *State) PlanPods(g *PodGang, q PodsAsked) (placement.Decision, error) {
 	if err != nil {
 		return placement.Decision{}, err
 	}
-	d, err := placement.Plan(s.current(), &r, placement.Options{Strategies: s.strategies, Cache: &s.cache})
+	d, err := placement.Plan(s.sparing(q.Spare), &r, placement.Options{Strategies: s.strategies, Cache: &s.cache})
 	if err != nil {
 		return d, &InvalidError{Field: "metadata.annotations", Problem: err.Error()}
 	}
 	return d, nil
+}
+
+// sparing returns the cluster as it is now, in which the named workloads must not be evicted. The
+// caller holds the lock.
+func (s *State) sparing(names []string) *cluster.Snapshot {
+	now := s.current()
+	if len(names) == 0 {
+		return now
+	}
+	safe := map[*cluster.Workload]*cluster.Workload{}
+	var changed []*cluster.Node
+	for _, n := range now.Nodes() {
+		var own *cluster.Node
+		for i, p := range n.Pods {
+			if p.Workload == nil || !slices.Contains(names, p.Workload.Name) {
+				continue
+			}
+			if safe[p.Workload] == nil {
+				w := *p.Workload
+				w.Protected = true
+				safe[p.Workload] = &w
+			}
+			if own == nil {
+				copied := *n
+				own, copied.Pods = &copied, slices.Clone(n.Pods)
+				changed = append(changed, own)
+			}
+			pod := *p
+			pod.Workload = safe[p.Workload]
+			own.Pods[i] = &pod
+		}
+	}
+	s.generation++
+	return now.Next(s.generation, s.resources, changed)
 }
 
 // podsQuestion is PodsQuestion for callers that hold the lock.

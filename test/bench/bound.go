@@ -7,17 +7,20 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
 )
 
 func pods() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 }
 
-// bound follows which pods are bound, and when, by one watch that carries only their metadata: a
-// pod appears in it when it has a node.
+// bound follows which pods are bound, and when: a pod is told of when it has a node, with its
+// metadata alone. An API server hangs up on clients that are slow to listen, as all are on a busy
+// machine; the informer takes up the thread again.
 type bound struct {
 	mu    sync.Mutex
 	first map[types.UID]time.Time
@@ -25,36 +28,47 @@ type bound struct {
 	// units count pods by their unit.
 	units   map[string]int
 	changed chan struct{}
-	failed  error
 }
 
 // watchBound starts to follow. It ends with ctx.
 func (c *sandbox) watchBound(ctx context.Context) (*bound, error) {
-	w, err := c.meta.Resource(pods()).Namespace(namespace).Watch(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName!="})
-	if err != nil {
-		return nil, fmt.Errorf("watching bound pods: %w", err)
-	}
 	b := &bound{first: map[types.UID]time.Time{}, units: map[string]int{}, changed: make(chan struct{}, 1)}
-	go func() {
-		for e := range w.ResultChan() {
-			b.see(e)
-		}
-		b.fail(fmt.Errorf("watching bound pods: the watch ended (%v)", context.Cause(ctx)))
-	}()
-	context.AfterFunc(ctx, w.Stop)
-	return b, nil
+	client := c.meta.Resource(pods()).Namespace(namespace)
+	return b, inform(ctx, &metav1.PartialObjectMetadata{}, b.see, &toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.FieldSelector = "spec.nodeName!="
+			return client.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.FieldSelector = "spec.nodeName!="
+			return client.Watch(ctx, o)
+		},
+	})
 }
 
-func (b *bound) see(e watch.Event) {
+// inform calls see for every object that appears or changes, until ctx ends. It returns when what
+// is there has been seen.
+func inform(ctx context.Context, example runtime.Object, see func(any), source *toolscache.ListWatch) error {
+	_, informer := toolscache.NewInformerWithOptions(toolscache.InformerOptions{
+		ListerWatcher: source, ObjectType: example,
+		Handler: toolscache.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, now any) { see(now) }},
+	})
+	go informer.RunWithContext(ctx)
+	if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		return fmt.Errorf("following %T: %w", example, context.Cause(ctx))
+	}
+	return nil
+}
+
+func (b *bound) see(object any) {
 	now := time.Now()
-	p, ok := e.Object.(*metav1.PartialObjectMetadata)
-	if !ok || e.Type == watch.Error {
-		b.fail(fmt.Errorf("watching bound pods: %v", e.Object))
+	p, ok := object.(*metav1.PartialObjectMetadata)
+	if !ok {
 		return
 	}
 	b.mu.Lock()
 	_, seen := b.first[p.UID]
-	if !seen && e.Type != watch.Deleted {
+	if !seen {
 		b.first[p.UID], b.last = now, now
 		b.units[unitOf(p.Labels)]++
 	}
@@ -62,15 +76,6 @@ func (b *bound) see(e watch.Event) {
 	if !seen {
 		b.signal()
 	}
-}
-
-func (b *bound) fail(err error) {
-	b.mu.Lock()
-	if b.failed == nil {
-		b.failed = err
-	}
-	b.mu.Unlock()
-	b.signal()
 }
 
 func (b *bound) signal() {
@@ -81,10 +86,10 @@ func (b *bound) signal() {
 }
 
 // count returns how many pods were bound so far and when the last one was.
-func (b *bound) count() (int, time.Time, error) {
+func (b *bound) count() (int, time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.first), b.last, b.failed
+	return len(b.first), b.last
 }
 
 // wait returns when so many pods are bound, or when for the given time none was. It says how
@@ -93,9 +98,9 @@ func (b *bound) wait(ctx context.Context, want int, patience time.Duration) (int
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for {
-		n, last, err := b.count()
-		if err != nil || n >= want {
-			return n, last, err
+		n, last := b.count()
+		if n >= want {
+			return n, last, nil
 		}
 		select {
 		case <-ctx.Done():
@@ -106,11 +111,4 @@ func (b *bound) wait(ctx context.Context, want int, patience time.Duration) (int
 			timer.Reset(patience)
 		}
 	}
-}
-
-// of returns how many pods of the unit are bound.
-func (b *bound) of(u unit) int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.units[u.name]
 }

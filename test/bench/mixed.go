@@ -15,7 +15,7 @@ func mixedFigures() []figure {
 		{"pods/s", "%.1f"}, {"pods unbound", "%.0f"}, {"gangs whole", "%.0f"}, {"gangs in one leaf %", "%.1f"}, {"leaves a gang", "%.2f"},
 		{"fragmentation %", "%.1f"}, {"idle GPUs on whole nodes", "%.0f"},
 		{"create s", "%.1f"}, {"API requests/pod", "%.1f"}, {"cpu ms/pod", "%.1f"}, {"cpu ms/pod etcd", "%.1f"}, {"cpu ms/pod kube-apiserver", "%.1f"},
-		{"cpu ms/pod kube-controller-manager", "%.1f"}, {"cpu ms/pod kube-scheduler", "%.1f"}, {"cpu ms/pod kwok", "%.1f"}, {"cpu ms/pod manager", "%.1f"},
+		{"cpu ms/pod kube-controller-manager", "%.1f"}, {"cpu ms/pod kube-scheduler", "%.1f"}, {"cpu ms/pod scheduler", "%.1f"}, {"cpu ms/pod kwok", "%.1f"}, {"cpu ms/pod manager", "%.1f"},
 	}
 }
 

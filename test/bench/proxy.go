@@ -61,14 +61,14 @@ func (p *proxy) serve(ctx context.Context, in net.Conn) {
 
 func (p *proxy) address() string { return p.listener.Addr().String() }
 
-// counting adds what is written to a count as it goes: a watch is one copy that never ends.
+// counting adds what is written to a count as it goes: a watch is one copy that never ends. It
+// counts first, so that nobody has an answer that was not counted.
 type counting struct {
 	io.Writer
 	count *atomic.Int64
 }
 
 func (c counting) Write(b []byte) (int, error) {
-	n, err := c.Writer.Write(b)
-	c.count.Add(int64(n))
-	return n, err
+	c.count.Add(int64(len(b)))
+	return c.Writer.Write(b)
 }

@@ -11,7 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
@@ -208,38 +211,32 @@ func (c *sandbox) clear(ctx context.Context) error {
 	return nil
 }
 
-// workloads follows, by one watch, when each GPUWorkload was first Scheduled or refused.
+// workloads follows when each GPUWorkload was first Scheduled or refused.
 type workloads struct {
-	mu     sync.Mutex
-	seen   map[string]time.Time
-	failed error
-	more   chan struct{}
+	mu   sync.Mutex
+	seen map[string]time.Time
+	more chan struct{}
 }
 
 func (c *sandbox) watchWorkloads(ctx context.Context) (*workloads, error) {
-	w, err := c.Watch(ctx, &gpuv1alpha1.GPUWorkloadList{}, client.InNamespace(namespace))
-	if err != nil {
-		return nil, fmt.Errorf("watching workloads: %w", err)
-	}
 	f := &workloads{seen: map[string]time.Time{}, more: make(chan struct{})}
-	go func() {
-		for e := range w.ResultChan() {
-			if g, ok := e.Object.(*gpuv1alpha1.GPUWorkload); ok {
-				f.see(g)
-			}
-		}
-		f.mu.Lock()
-		f.failed = fmt.Errorf("watching workloads: the watch ended (%v)", context.Cause(ctx))
-		close(f.more)
-		f.more = make(chan struct{})
-		f.mu.Unlock()
-	}()
-	context.AfterFunc(ctx, w.Stop)
-	return f, nil
+	return f, inform(ctx, &gpuv1alpha1.GPUWorkload{}, f.see, &toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			list := &gpuv1alpha1.GPUWorkloadList{}
+			return list, c.List(ctx, list, client.InNamespace(namespace), &client.ListOptions{Raw: &o})
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return c.Watch(ctx, &gpuv1alpha1.GPUWorkloadList{}, client.InNamespace(namespace), &client.ListOptions{Raw: &o})
+		},
+	})
 }
 
-func (f *workloads) see(g *gpuv1alpha1.GPUWorkload) {
+func (f *workloads) see(object any) {
 	now := time.Now()
+	g, ok := object.(*gpuv1alpha1.GPUWorkload)
+	if !ok {
+		return
+	}
 	var keys []string
 	if meta.IsStatusConditionTrue(g.Status.Conditions, gpuv1alpha1.ConditionScheduled) {
 		keys = append(keys, "scheduled/"+g.Name)
@@ -276,10 +273,10 @@ func (f *workloads) wait(ctx context.Context, key string) (time.Time, error) {
 	for {
 		f.mu.Lock()
 		at, ok := f.seen[key]
-		more, failed := f.more, f.failed
+		more := f.more
 		f.mu.Unlock()
-		if ok || failed != nil {
-			return at, failed
+		if ok {
+			return at, nil
 		}
 		select {
 		case <-more:
