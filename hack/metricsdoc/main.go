@@ -132,6 +132,9 @@ counted as physical ones: one that is lent to four pods counts once, a MIG insta
 of seven compute slices. [Operations](../operations.md#configuration-file) tells how to choose the
 levels, and what limits the number of series.
 
+What is told of decisions (`+"`topology_scheduler_latency_seconds`, `topology_placement_decisions_total`, `topology_gang_wait_seconds`, `topology_preemptions_total`, `topology_preempted_pods_total`"+`)
+our scheduler publishes as well, beside kube-scheduler's own metrics, where it decides.
+
 A domain is named by its own value (`+"`leaf-003`"+`); where two domains of a level have the same
 value, both are named by all their values, outermost first (`+"`zone-a/spine-1/leaf-003`"+`).
 
