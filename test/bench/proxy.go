@@ -39,13 +39,13 @@ func startProxy(ctx context.Context, to string) (*proxy, error) {
 }
 
 func (p *proxy) serve(ctx context.Context, in net.Conn) {
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	var d net.Dialer
 	out, err := d.DialContext(ctx, "tcp", p.to)
 	if err != nil {
 		return
 	}
-	defer out.Close()
+	defer func() { _ = out.Close() }()
 	stop := context.AfterFunc(ctx, func() { _, _ = in.Close(), out.Close() })
 	defer stop()
 	done := make(chan struct{}, 2)

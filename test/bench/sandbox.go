@@ -139,16 +139,6 @@ func (c *sandbox) stop(logs string) error {
 	return errors.Join(err, os.RemoveAll(c.dir))
 }
 
-// pid is that of one of the sandbox's processes, 0 if it has none of the name.
-func (c *sandbox) pid(name string) int {
-	for _, p := range c.state.Processes {
-		if p.Name == name {
-			return p.PID
-		}
-	}
-	return 0
-}
-
 // submit creates what the side makes of the units, as fast as the API server takes it.
 func (c *sandbox) submit(ctx context.Context, s side, units []unit) error {
 	group, ctx := errgroup.WithContext(ctx)
