@@ -44,7 +44,7 @@ func runRate(ctx context.Context, o *options, _ []side, r *report) error {
 	if err != nil {
 		return err
 	}
-	size := rates{saturate: 600, half: 30 * time.Second, gang: min(512, o.nodes/2)}
+	size := rates{saturate: 400, half: 20 * time.Second, gang: min(512, o.nodes/2)}
 	if o.quick {
 		size.saturate, size.half = 60, 5*time.Second
 	}

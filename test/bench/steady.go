@@ -58,7 +58,7 @@ func runSteady(ctx context.Context, o *options, _ []side, r *report) error {
 }
 
 func (c *sandbox) steady(ctx context.Context, o *options) (map[string]float64, error) {
-	quiet, churn := time.Minute, time.Minute
+	quiet, churn := 40*time.Second, 30*time.Second
 	if o.quick {
 		quiet, churn = 5*time.Second, 5*time.Second
 	}
