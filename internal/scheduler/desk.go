@@ -36,6 +36,8 @@ type desk struct {
 	metrics *telemetry.Placement
 	// fed tells whether State has taken in all that was there at the start.
 	fed func() bool
+	// done is closed when the scheduler ends.
+	done <-chan struct{}
 	// news is signalled when there may be more room than before.
 	news chan struct{}
 
@@ -81,6 +83,7 @@ func newDesk(ctx context.Context, args Args, handle fwk.Handle) (*desk, error) {
 		handle:  handle,
 		clock:   clock.RealClock{},
 		metrics: metrics,
+		done:    ctx.Done(),
 		news:    make(chan struct{}, 1),
 		roster:  newRoster(),
 		alone:   map[types.UID]*alone{},
@@ -111,7 +114,11 @@ func (d *desk) activate(after time.Duration, pods ...*corev1.Pod) {
 	}
 	go func() {
 		if after > 0 {
-			<-d.clock.After(after)
+			select {
+			case <-d.done:
+				return
+			case <-d.clock.After(after):
+			}
 		}
 		d.handle.Activate(klog.Background(), byName)
 	}()
