@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
@@ -38,6 +39,9 @@ func (d *desk) feed(_ context.Context, factory informers.SharedInformerFactory) 
 				d.dropPod(was)
 			}
 			d.onPod(obj)
+			if okWas && okNow && asksAnew(was, now) {
+				d.activate(0, now)
+			}
 		},
 		DeleteFunc: func(obj any) {
 			if p, ok := last(obj).(*corev1.Pod); ok {
@@ -82,6 +86,12 @@ func (d *desk) onPod(obj any) {
 		return
 	}
 	d.gathered(g)
+}
+
+// asksAnew tells whether a pod that waits asks for something else than before.
+func asksAnew(was, now *corev1.Pod) bool {
+	return now.Spec.NodeName == "" && now.DeletionTimestamp == nil && concerns(now) &&
+		!(maps.Equal(was.Annotations, now.Annotations) && maps.Equal(was.Labels, now.Labels) && len(was.Spec.SchedulingGates) == len(now.Spec.SchedulingGates))
 }
 
 // dropPod forgets a pod that is gone.

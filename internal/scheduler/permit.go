@@ -61,7 +61,7 @@ func (p *Plugin) Unreserve(_ context.Context, s fwk.CycleState, pod *corev1.Pod,
 		return // What it held was given back before.
 	}
 	if m.phase == released {
-		m.phase, m.node = idle, ""
+		m.phase, m.node, g.called = idle, "", ""
 		if p.state.Forget(pod.UID) {
 			p.tidings()
 		}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 )
 
 // sayTimeout bounds the writes of one round.
@@ -31,10 +32,8 @@ func (d *desk) tendGroups(now time.Time) {
 		}
 		if lack := d.lack(g); lack != g.told {
 			g.told = lack
-			for _, pod := range g.pods {
-				if lack != "" {
-					go d.sayPod(pod, lack)
-				}
+			if pods := untold(g.pods, lack); lack != "" && len(pods) > 0 {
+				go d.sayPods(pods, lack)
 			}
 		}
 	}
@@ -76,10 +75,28 @@ func (d *desk) membersOf(namespace, name string) int {
 	return states.AllPodsCount()
 }
 
-// sayPod writes into the pod's condition, and as an event, why it waits.
-func (d *desk) sayPod(pod *corev1.Pod, why string) {
+// untold returns the pods whose condition says something else: another replica may have told them.
+func untold(pods map[types.UID]*corev1.Pod, why string) []*corev1.Pod {
+	var list []*corev1.Pod
+	for _, pod := range pods {
+		_, condition := podutil.GetPodCondition(&pod.Status, corev1.PodScheduled)
+		if condition == nil || condition.Message != why {
+			list = append(list, pod)
+		}
+	}
+	return list
+}
+
+// sayPods writes into the pods' conditions, and as events, why they wait.
+func (d *desk) sayPods(pods []*corev1.Pod, why string) {
 	ctx, cancel := context.WithTimeout(context.Background(), sayTimeout)
 	defer cancel()
+	for _, pod := range pods {
+		d.sayPod(ctx, pod, why)
+	}
+}
+
+func (d *desk) sayPod(ctx context.Context, pod *corev1.Pod, why string) {
 	d.handle.EventRecorder().Eventf(pod, nil, corev1.EventTypeWarning, "FailedScheduling", "Scheduling", why)
 	condition := corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,

@@ -3,8 +3,8 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,7 +18,6 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 )
@@ -40,6 +39,8 @@ type stage struct {
 	bindFails func(pod *corev1.Pod) bool
 	stalled   func(pod *corev1.Pod) bool
 	made      int
+	// parked are pods that the stock plugins found no place for: they wake them at any news.
+	parked []*corev1.Pod
 }
 
 // play runs the test in a bubble.
@@ -65,7 +66,7 @@ func newStage(ctx context.Context, t testing.TB) *stage {
 	}
 	s.handle = &fakeHandle{
 		factory: informers.NewSharedInformerFactory(fake.NewClientset(), 0),
-		queue:   map[types.UID]*queued{}, waiting: map[types.UID]*fakeWaiting{},
+		queue:   map[types.UID]*queued{}, recalled: map[types.UID]bool{}, waiting: map[types.UID]*fakeWaiting{},
 	}
 	made, err := NewFactory()(ctx, nil, s.handle)
 	if err != nil {
@@ -173,7 +174,41 @@ func (s *stage) settle() {
 // pass lets time go by.
 func (s *stage) pass(d time.Duration) {
 	<-time.After(d)
+	woken := map[string]*corev1.Pod{}
+	for _, p := range s.parked {
+		woken[p.Name] = p
+	}
+	s.parked = nil
+	s.handle.Activate(klog.Background(), woken)
 	s.settle()
+}
+
+// stock is what the stock plugins do with a pod that is left to them: any node with room.
+func (s *stage) stock(pod *corev1.Pod) string {
+	free := map[string]int64{}
+	for name, n := range s.nodes {
+		if !n.Spec.Unschedulable && !s.refuses(pod, name) {
+			free[name] = 8
+		}
+	}
+	take := func(p *corev1.Pod, node string) {
+		q := p.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"]
+		free[node] -= q.Value()
+	}
+	for _, p := range s.pods {
+		take(p, p.Spec.NodeName)
+	}
+	for _, w := range s.handle.waiting {
+		take(w.pod, w.node)
+	}
+	delete(free, "")
+	take(pod, "")
+	for _, name := range slices.Sorted(maps.Keys(free)) {
+		if name != "" && free[name]+free[""] >= 0 {
+			return name
+		}
+	}
+	return ""
 }
 
 // cycle is what kube-scheduler does with a pod that it popped.
@@ -186,7 +221,9 @@ func (s *stage) cycle(pod *corev1.Pod) {
 	node := ""
 	switch {
 	case status.IsSkip():
-		s.t.Fatalf("pod %s is left to the stock plugins, of which there are none here", pod.Name)
+		if node = s.stock(pod); node == "" {
+			s.parked = append(s.parked, pod)
+		}
 	case !status.IsSuccess():
 		s.refused[pod.Name]++
 		s.said[pod.Name] = status.Message()
@@ -227,7 +264,9 @@ func (s *stage) bind(pod *corev1.Pod, state fwk.CycleState, node string) {
 	if _, there := s.pods[pod.UID]; !there || s.bindFails(pod) {
 		s.plugin.Unreserve(context.Background(), state, pod, node)
 		if there {
+			// What fails for no reason of a plugin is tried again after a pause.
 			s.handle.park(pod)
+			s.parked = append(s.parked, pod)
 		}
 		return
 	}
@@ -276,149 +315,3 @@ func (s *stage) held() int64 {
 	}
 	return held
 }
-
-// queued is a pod that the queue knows.
-type queued struct {
-	pod    *corev1.Pod
-	active bool
-	since  time.Time
-}
-
-// fakeHandle is the scheduler's queue and the pods that wait in Permit.
-type fakeHandle struct {
-	fwk.Handle
-	factory informers.SharedInformerFactory
-	plugin  *Plugin
-
-	mu      sync.Mutex
-	queue   map[types.UID]*queued
-	waiting map[types.UID]*fakeWaiting
-}
-
-func (h *fakeHandle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
-func (h *fakeHandle) ProfileName() string                                    { return "test" }
-
-func (h *fakeHandle) add(pod *corev1.Pod) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	q := &queued{pod: pod, since: time.Now()}
-	h.queue[pod.UID] = q
-	q.active = h.plugin.PreEnqueue(context.Background(), pod).IsSuccess()
-}
-
-// Activate implements fwk.PodActivator.
-func (h *fakeHandle) Activate(_ klog.Logger, pods map[string]*corev1.Pod) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, pod := range pods {
-		if q := h.queue[pod.UID]; q != nil && !q.active {
-			q.active = h.plugin.PreEnqueue(context.Background(), q.pod).IsSuccess()
-		}
-	}
-}
-
-// pop takes the first pod of the queue, nil if there is none.
-func (h *fakeHandle) pop(but func(*corev1.Pod) bool) *corev1.Pod {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var first *queued
-	for _, q := range h.queue {
-		if q.active && !but(q.pod) && (first == nil || h.plugin.Less(info(q), info(first))) {
-			first = q
-		}
-	}
-	if first == nil {
-		return nil
-	}
-	delete(h.queue, first.pod.UID)
-	return first.pod
-}
-
-func info(q *queued) fwk.QueuedPodInfo {
-	return &framework.QueuedPodInfo{PodInfo: &framework.PodInfo{Pod: q.pod}, Timestamp: q.since}
-}
-
-func (h *fakeHandle) idle(but func(*corev1.Pod) bool) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, q := range h.queue {
-		if q.active && !but(q.pod) {
-			return false
-		}
-	}
-	return true
-}
-
-// park puts a pod that was refused back, to wait for news.
-func (h *fakeHandle) park(pod *corev1.Pod) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.queue[pod.UID] = &queued{pod: pod, since: time.Now()}
-}
-
-func (h *fakeHandle) wait(pod *corev1.Pod, state fwk.CycleState, node string, timeout time.Duration) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	w := &fakeWaiting{handle: h, pod: pod, state: state, node: node}
-	w.timer = time.AfterFunc(timeout, func() { w.Reject(Name, "timeout") })
-	h.waiting[pod.UID] = w
-}
-
-// done takes those whose waiting is over.
-func (h *fakeHandle) done() []*fakeWaiting {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var list []*fakeWaiting
-	for uid, w := range h.waiting {
-		if w.over {
-			list = append(list, w)
-			delete(h.waiting, uid)
-		}
-	}
-	return list
-}
-
-// GetWaitingPod implements fwk.Handle.
-func (h *fakeHandle) GetWaitingPod(uid types.UID) fwk.WaitingPod {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if w := h.waiting[uid]; w != nil {
-		return w
-	}
-	return nil
-}
-
-// IterateOverWaitingPods implements fwk.Handle.
-func (h *fakeHandle) IterateOverWaitingPods(callback func(fwk.WaitingPod)) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, w := range h.waiting {
-		callback(w)
-	}
-}
-
-// fakeWaiting is a pod that waits in Permit. The handle's lock guards it.
-type fakeWaiting struct {
-	fwk.WaitingPod
-	handle        *fakeHandle
-	pod           *corev1.Pod
-	state         fwk.CycleState
-	node          string
-	timer         *time.Timer
-	over, allowed bool
-}
-
-func (w *fakeWaiting) GetPod() *corev1.Pod         { return w.pod }
-func (w *fakeWaiting) GetPendingPlugins() []string { return []string{Name} }
-func (w *fakeWaiting) Allow(string)                { w.end(true) }
-func (w *fakeWaiting) Reject(string, string) bool  { w.end(false); return true }
-func (w *fakeWaiting) end(allowed bool) {
-	w.handle.mu.Lock()
-	defer w.handle.mu.Unlock()
-	if !w.over {
-		w.over, w.allowed = true, allowed
-		w.timer.Stop()
-	}
-}
-
-var _ frameworkruntime.PluginFactory = NewFactory()

@@ -143,6 +143,12 @@ func gangsSayWhatIsWrong(t *testing.T, c *cluster) {
 	c.awaitTold(t, ns, "level", `no topology level "galaxy"`)
 	c.awaitTold(t, ns, "strategy", "astrology")
 
+	right := level.DeepCopy()
+	right.Annotations[gpuv1alpha1.RequiredLevelAnnotation] = "leaf"
+	if err := c.Patch(t.Context(), right, client.MergeFrom(level)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() error { return c.allBound(t, ns, 5) })
 	c.make(t, short[2])
 	c.awaitBound(t, ns, "short", 3)
 	mended := quarrel[1].DeepCopy()
