@@ -77,6 +77,10 @@ bruteforce: ## Placement, preemption and moves against trying everything, ten ti
 bench: ## Benchmarks, ten runs each, summarised (ARGS=./core/placement)
 	scripts/bench.sh $(ARGS)
 
+.PHONY: bench-e2e
+bench-e2e: ## The product beside the stock scheduler on the sandbox (ARGS="-scenario mixed")
+	scripts/bench-e2e.sh $(ARGS)
+
 .PHONY: jobs
 jobs: ## Replay published traces (../shared/data) by our policy and by others (PLOTS=folder draws)
 	scripts/jobs.sh $(ARGS)

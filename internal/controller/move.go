@@ -43,7 +43,7 @@ func (r *Reconciler) move(ctx context.Context, p *pass, by *gpuv1alpha1.GPUWorkl
 		return true, err
 	}
 	p.tell = true
-	r.metrics.Moved()
+	r.metrics.Moved(len(nodeOf))
 	return true, r.deleteJobs(ctx, p, "")
 }
 

@@ -16,6 +16,7 @@ import (
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
 	"github.com/reyisjones/gpu-orchestrator/internal/state"
+	"github.com/reyisjones/gpu-orchestrator/internal/telemetry"
 )
 
 // plan finds room for the whole gang and writes the promise down before anything acts on it.
@@ -72,20 +73,32 @@ func (r *Reconciler) ask(p *pass, ask state.Ask) (placement.Decision, map[int32]
 	r.waker.wait(client.ObjectKeyFromObject(p.workload), priorityOf(p.workload), false)
 	start := r.clock.Now()
 	d, nodeOf, err := r.state.Plan(p.workload, podOf(p.workload, p.template), ask)
-	outcome := "feasible"
+	outcome := telemetry.Feasible
 	switch {
 	case err != nil:
-		outcome = "invalid"
+		outcome = telemetry.Invalid
 	case !d.Feasible:
-		outcome = "infeasible"
+		outcome = telemetry.Infeasible
+		if d.Undecided {
+			outcome = telemetry.Undecided
+		}
 		if len(ask.Avoid) > 0 {
 			p.lookAgain(r.config.AvoidFor)
 		}
 	}
 	took := r.clock.Since(start)
-	r.metrics.Planned(outcome, took)
+	r.metrics.Planned(r.strategy(p), outcome, took)
 	r.remember(p, &d, err, took)
 	return d, nodeOf, err
+}
+
+// strategy names the workload's strategy for metrics.
+func (r *Reconciler) strategy(p *pass) string {
+	name := r.state.Strategy(p.workload)
+	if _, err := r.state.Strategies().Get(name); err != nil {
+		return telemetry.UnknownStrategy
+	}
+	return name
 }
 
 // wait leaves the workload waiting for room, with the reason. News of room wakes it.

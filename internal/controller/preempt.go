@@ -117,6 +117,7 @@ func mayEvict(by, victim *gpuv1alpha1.GPUWorkload) bool {
 func (r *Reconciler) evict(ctx context.Context, p *pass, by *gpuv1alpha1.GPUWorkload) error {
 	message := fmt.Sprintf("made way for %s/%s, which has priority %s; waiting to start anew",
 		by.Namespace, by.Name, priorityName(by))
+	pods := int(p.status().Pods.Desired)
 	p.nextAttempt("Preempted", message)
 	p.condition(gpuv1alpha1.ConditionPreempted, metav1.ConditionTrue, "PreemptedByHigherPriority", message)
 	p.enter(gpuv1alpha1.PhasePending, "%s", message)
@@ -125,7 +126,7 @@ func (r *Reconciler) evict(ctx context.Context, p *pass, by *gpuv1alpha1.GPUWork
 		return err
 	}
 	p.tell = true
-	r.metrics.Preempted()
+	r.metrics.MadeWay(pods)
 	r.release(p)
 	return r.deleteJobs(ctx, p, "")
 }

@@ -222,7 +222,7 @@ func (r *Reconciler) count(p *pass) {
 	if scheduled(after) && !scheduled(before) {
 		r.metrics.Scheduled(strategy)
 		if before.StartTime == nil {
-			r.metrics.FirstScheduled(strategy, p.now.Sub(p.workload.CreationTimestamp.Time))
+			r.metrics.FirstScheduled(strategy, int(after.Pods.Desired), p.now.Sub(p.workload.CreationTimestamp.Time))
 		}
 	}
 	for range after.RetryCount - before.RetryCount {

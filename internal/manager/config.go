@@ -3,6 +3,7 @@ package manager
 import (
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,6 +44,8 @@ type Config struct {
 	// holds tls.crt and tls.key for it; "" makes a certificate that signs itself.
 	APIAddress string `json:"apiAddress,omitempty"`
 	APICertDir string `json:"apiCertDir,omitempty"`
+	// Metrics says how much the metrics of the cluster tell.
+	Metrics MetricsDetail `json:"metrics,omitempty"`
 	// DebugScenario serves /debug/scenario beside the metrics. It names all workloads of the
 	// cluster to whoever can reach it.
 	DebugScenario bool `json:"debugScenario,omitempty"`
@@ -80,6 +83,15 @@ type ClientLimits struct {
 	Burst int     `json:"burst,omitempty"`
 }
 
+// MetricsDetail bounds how many series a scrape has.
+type MetricsDetail struct {
+	// Levels are the topology levels of which each domain has a series; without it those of spine
+	// and leaf that TopologyLevels has. An empty list shows none.
+	Levels []string `json:"levels,omitempty"`
+	// MaxDomains is how many domains of a level, and kinds of GPUs, have a series of their own.
+	MaxDomains int `json:"maxDomains,omitempty"`
+}
+
 // LeaderElection settles which of several replicas acts. Defaults are 6/4/1 s: after a kill a
 // standby takes over when the lease has run out, so the lease is the time to recover.
 type LeaderElection struct {
@@ -108,6 +120,8 @@ func DefaultConfig() Config {
 		MetricsAddress:  ":8080",
 		HealthAddress:   ":8081",
 		APIAddress:      "0",
+		// A cluster of 16,000 nodes with 16 a leaf.
+		Metrics: MetricsDetail{MaxDomains: 1000},
 		LeaderElection: LeaderElection{
 			LeaseDuration: metav1.Duration{Duration: 6 * time.Second},
 			RenewDeadline: metav1.Duration{Duration: 4 * time.Second},
@@ -188,10 +202,32 @@ func (c *Config) Validate() error {
 			"must be leaseDuration > renewDeadline > retryPeriod > 0"))
 	}
 	errs = append(errs, state.ValidateLevels(field.NewPath("topologyLevels"), c.TopologyLevels)...)
+	for i, name := range c.Metrics.Levels {
+		if !slices.ContainsFunc(c.TopologyLevels, func(l state.TopologyLevel) bool { return l.Name == name }) {
+			errs = append(errs, field.Invalid(field.NewPath("metrics", "levels").Index(i), name, "must be the name of one of topologyLevels"))
+		}
+	}
+	if c.Metrics.MaxDomains < 1 {
+		errs = append(errs, field.Invalid(field.NewPath("metrics", "maxDomains"), c.Metrics.MaxDomains, "must be at least 1"))
+	}
 	if err := errs.ToAggregate(); err != nil {
 		return fmt.Errorf("checking the configuration: %w", err)
 	}
 	return nil
+}
+
+// metricLevels are the levels of which metrics show every domain.
+func (c *Config) metricLevels() []string {
+	if c.Metrics.Levels != nil {
+		return c.Metrics.Levels
+	}
+	var shown []string
+	for _, l := range c.TopologyLevels {
+		if l.Name == "spine" || l.Name == "leaf" {
+			shown = append(shown, l.Name)
+		}
+	}
+	return shown
 }
 
 func (c *Config) levels() []cluster.Level { return state.Levels(c.TopologyLevels) }

@@ -105,6 +105,13 @@ func (m *Manager) Run(ctx context.Context) error {
 	if err := addChecks(mgr, loop, synced); err != nil {
 		return err
 	}
+	gauges := telemetry.NewCluster(telemetry.Gauges{
+		World: world, Synced: synced, Levels: m.config.metricLevels(), MaxDomains: m.config.Metrics.MaxDomains, Now: time.Now,
+	})
+	if err := metrics.Registry.Register(gauges); err != nil {
+		return fmt.Errorf("registering the cluster's metrics: %w", err)
+	}
+	defer metrics.Registry.Unregister(gauges)
 	if m.config.DebugScenario {
 		if err := addScenarios(mgr, world, m.config.DefaultImage, synced); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,26 @@ func TestConfigFileOverridesDefaultsAndFlagsOverrideTheFile(t *testing.T) {
 	}
 }
 
+func TestMetricsShowTheLevelsThatAreThere(t *testing.T) {
+	for text, want := range map[string][]string{
+		"": {"spine", "leaf"},
+		"topologyLevels: [{name: rack, labels: [a]}, {name: leaf, labels: [b]}]": {"leaf"},
+		"metrics: {levels: [rack]}": {"rack"},
+		"metrics: {levels: []}":     {},
+	} {
+		config, err := LoadConfig(write(t, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := config.metricLevels(); !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+		if err := config.Validate(); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 func TestBadConfigurationsSayWhatIsWrong(t *testing.T) {
 	for text, says := range map[string]string{
 		"wrokers: 3":                                         `unknown field "wrokers"`,
@@ -56,6 +77,8 @@ func TestBadConfigurationsSayWhatIsWrong(t *testing.T) {
 		"defragmentation: {maxMoves: -1}":                    "defragmentation.maxMoves: Invalid value: -1",
 		"defragmentation: {window: 0s}":                      "defragmentation.window: Invalid value",
 		"bindTimeout: -1s":                                   "bindTimeout: Invalid value",
+		"metrics: {levels: [aisle]}":                         "metrics.levels[0]: Invalid value: \"aisle\": must be the name of one of topologyLevels",
+		"metrics: {maxDomains: 0}":                           "metrics.maxDomains: Invalid value: 0: must be at least 1",
 		"stallAfter: 0s":                                     "stallAfter: Invalid value",
 		"defaultImage: ''":                                   "defaultImage: Required value",
 		"topologyLevels: [{name: Rack}]":                     "topologyLevels[0].name: Invalid value",

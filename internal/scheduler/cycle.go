@@ -127,7 +127,7 @@ func (p *Plugin) planAlone(pod *corev1.Pod) (*course, *fwk.Status) {
 	if err != nil {
 		return nil, refuse(err.Error())
 	}
-	d, err := p.state.PlanPods(&ask, askedAlone(pod))
+	d, err := p.decide(&ask, askedAlone(pod))
 	switch {
 	case err != nil:
 		return nil, refuse(err.Error())
@@ -174,7 +174,7 @@ func (p *Plugin) planMember(s fwk.CycleState, pod *corev1.Pod) (*course, *fwk.St
 	if leader := g.leader(); g.refusal != "" && leader.pod.UID != pod.UID {
 		return nil, refuse(fmt.Sprintf("gang %s waits for room; pod %s tells for what", g.name.Name, leader.pod.Name))
 	}
-	d, err := p.state.PlanPods(&ask, p.asked(g, &ask))
+	d, err := p.decide(&ask, p.asked(g, &ask))
 	if err != nil {
 		return nil, refuse(err.Error())
 	}

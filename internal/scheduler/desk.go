@@ -19,6 +19,7 @@ import (
 
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
 	"github.com/reyisjones/gpu-orchestrator/internal/state"
+	"github.com/reyisjones/gpu-orchestrator/internal/telemetry"
 )
 
 // desk is what the plugins of all profiles share: the state of the cluster, and who is planned,
@@ -31,6 +32,8 @@ type desk struct {
 	state  *state.State
 	handle fwk.Handle
 	clock  clock.WithTicker
+	// metrics count decisions, gangs and evictions.
+	metrics *telemetry.Placement
 	// fed tells whether State has taken in all that was there at the start.
 	fed func() bool
 	// done is closed when the scheduler ends.
@@ -70,16 +73,21 @@ func newDesk(ctx context.Context, args Args, handle fwk.Handle) (*desk, error) {
 	if err != nil {
 		return nil, fmt.Errorf("registering strategies: %w", err)
 	}
+	metrics, err := newMetrics()
+	if err != nil {
+		return nil, err
+	}
 	d := &desk{
-		args:   args,
-		state:  state.New(state.Levels(args.TopologyLevels), strategies),
-		handle: handle,
-		clock:  clock.RealClock{},
-		done:   ctx.Done(),
-		news:   make(chan struct{}, 1),
-		roster: newRoster(),
-		alone:  map[types.UID]*alone{},
-		groups: map[types.NamespacedName]*group{},
+		args:    args,
+		state:   state.New(state.Levels(args.TopologyLevels), strategies),
+		handle:  handle,
+		clock:   clock.RealClock{},
+		metrics: metrics,
+		done:    ctx.Done(),
+		news:    make(chan struct{}, 1),
+		roster:  newRoster(),
+		alone:   map[types.UID]*alone{},
+		groups:  map[types.NamespacedName]*group{},
 	}
 	d.state.JudgePodsAlone()
 	d.pods = handle.SharedInformerFactory().Core().V1().Pods().Lister()

@@ -98,6 +98,7 @@ func (p *Plugin) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ 
 // PostBind notes that the pod is on its node before the API server tells.
 func (p *Plugin) PostBind(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, node string) {
 	if _, isGang := gangKey(pod); !isGang {
+		p.boundAlone(pod)
 		return
 	}
 	p.mu.Lock()
@@ -105,6 +106,7 @@ func (p *Plugin) PostBind(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, 
 	if g := p.roster.of[pod.UID]; g != nil {
 		m := g.members[pod.UID]
 		m.phase, m.node = bound, node
+		p.boundWhole(g)
 	}
 }
 

@@ -194,7 +194,7 @@ func (p *Plugin) planGroup(object *schedulingv1alpha2.PodGroup, pods []*corev1.P
 	if ask.Min < ask.Size {
 		g.asked.Least = max(1, ask.Min-len(kept))
 	}
-	d, err := p.state.PlanPods(&g.ask, g.asked)
+	d, err := p.decide(&g.ask, g.asked)
 	if err != nil {
 		g.refusal, g.asked.Parts = err.Error(), nil
 		return nil, "", g.refusal

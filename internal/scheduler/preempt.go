@@ -14,6 +14,7 @@ import (
 
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
 	"github.com/reyisjones/gpu-orchestrator/internal/state"
+	"github.com/reyisjones/gpu-orchestrator/internal/telemetry"
 )
 
 const (
@@ -76,6 +77,9 @@ func (p *Plugin) preempt(pod *corev1.Pod) (*fwk.PostFilterResult, *fwk.Status) {
 		a.refused, a.node, a.victims = false, node, v
 		p.state.Assume(pod, node)
 	}
+	for i := range d.Victims {
+		p.metrics.Preempted(telemetry.EvictedForPriority, len(d.Victims[i].Evicted))
+	}
 	go p.evict(gone, who)
 	return &fwk.PostFilterResult{NominatingInfo: &fwk.NominatingInfo{NominatedNodeName: node, NominatingMode: fwk.ModeOverride}},
 		fwk.NewStatus(fwk.Success)
@@ -86,7 +90,7 @@ func (p *Plugin) preempt(pod *corev1.Pod) (*fwk.PostFilterResult, *fwk.Status) {
 func (p *Plugin) findVictims(ask *state.PodGang, q state.PodsAsked) (d placement.Decision, gone []*corev1.Pod, why string) {
 	q.Preempts = true
 	for range spareRounds {
-		d, err := p.state.PlanPods(ask, q)
+		d, err := p.decide(ask, q)
 		if err != nil || !d.Feasible || len(d.Victims) == 0 {
 			return d, nil, why
 		}

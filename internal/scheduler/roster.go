@@ -49,7 +49,9 @@ type member struct {
 type gang struct {
 	name types.NamespacedName
 	// since is when the first of its pods was made: its place in the queue.
-	since   time.Time
+	since time.Time
+	// counted says that it was bound whole before.
+	counted bool
 	members map[types.UID]*member
 	// round counts its plans.
 	round int

@@ -21,6 +21,7 @@ func (s *State) Feed(ctx context.Context, c cache.Cache, freed, better func()) (
 		AddFunc:    func(obj any) { s.onNode(obj, better) },
 		UpdateFunc: func(_, obj any) { s.onNode(obj, better) },
 		DeleteFunc: func(obj any) {
+			s.news.heard()
 			if n, ok := last(obj).(*corev1.Node); ok {
 				s.DropNode(n.Name)
 			}
@@ -39,6 +40,7 @@ func (s *State) Feed(ctx context.Context, c cache.Cache, freed, better func()) (
 			s.onPod(obj, freed)
 		},
 		DeleteFunc: func(obj any) {
+			s.news.heard()
 			if p, ok := last(obj).(*corev1.Pod); ok && s.DropPod(p.UID) {
 				freed()
 			}
@@ -53,6 +55,7 @@ func (s *State) Feed(ctx context.Context, c cache.Cache, freed, better func()) (
 			was, ok := old.(*gpuv1alpha1.GPUWorkload)
 			if ok && replaced(was, obj) {
 				s.onWorkloadGone(was, freed)
+				s.news.gone(was.UID)
 			}
 			s.onWorkload(obj)
 			if now, is := obj.(*gpuv1alpha1.GPUWorkload); ok && is && yields(was, now) {
@@ -60,8 +63,10 @@ func (s *State) Feed(ctx context.Context, c cache.Cache, freed, better func()) (
 			}
 		},
 		DeleteFunc: func(obj any) {
+			s.news.heard()
 			if w, ok := last(obj).(*gpuv1alpha1.GPUWorkload); ok {
 				s.onWorkloadGone(w, freed)
+				s.news.gone(w.UID)
 			}
 		},
 	})
@@ -94,8 +99,10 @@ func replaced(old client.Object, obj any) bool {
 }
 
 func (s *State) onWorkload(obj any) {
+	s.news.heard()
 	if w, ok := obj.(*gpuv1alpha1.GPUWorkload); ok {
 		s.SetWorkload(w)
+		s.news.waits(w)
 	}
 }
 
@@ -116,12 +123,14 @@ func feed(ctx context.Context, c cache.Cache, obj client.Object, h toolscache.Re
 }
 
 func (s *State) onNode(obj any, better func()) {
+	s.news.heard()
 	if n, ok := obj.(*corev1.Node); ok && s.SetNode(n) {
 		better()
 	}
 }
 
 func (s *State) onPod(obj any, freed func()) {
+	s.news.heard()
 	if p, ok := obj.(*corev1.Pod); ok && s.SetPod(p) {
 		freed()
 	}

@@ -51,6 +51,8 @@ type State struct {
 	// geometries of the GPUs seen, nil for those that have none.
 	cache  placement.Cache
 	models map[cluster.GPUFacts]*gpu.Geometry
+
+	news news
 }
 
 // entry is what is known of one node. Its node is nil while only pods speak of it.

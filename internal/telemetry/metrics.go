@@ -1,5 +1,6 @@
 // Package telemetry holds the metrics that the product publishes about itself. Every metric is
-// declared here, so that this file and the reference made from it are the whole list.
+// declared here, so that this package and the reference made from it are the whole list: those
+// of the controllers, of decisions (Placement), and of the cluster as it is (Cluster).
 package telemetry
 
 import (
@@ -10,6 +11,8 @@ import (
 
 // Metrics are the product's own series. The zero value is of no use; see New.
 type Metrics struct {
+	*Placement
+
 	scheduled        *prometheus.CounterVec
 	failed           *prometheus.CounterVec
 	retries          prometheus.Counter
@@ -51,7 +54,7 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 		}, []string{"strategy"}),
 		planDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "warp_placement_duration_seconds",
-			Help:    "Time the engine took to decide on a gang, by outcome (feasible, infeasible, invalid).",
+			Help:    "Time the engine took to decide on a gang, by outcome (feasible, infeasible, undecided, invalid).",
 			Buckets: prometheus.ExponentialBuckets(0.00001, 2, 18),
 		}, []string{"outcome"}),
 		withdrawn: prometheus.NewCounter(prometheus.CounterOpts{
@@ -80,13 +83,13 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
 		}, []string{"controller"}),
 	}
-	for _, c := range []prometheus.Collector{
-		m.scheduled, m.failed, m.retries, m.reconcile, m.timeToSchedule,
-		m.planDuration, m.withdrawn, m.preempted, m.moved, m.waiting, m.reconcileErrors, m.reconcileSeconds,
-	} {
-		if err := r.Register(c); err != nil {
-			return nil, err
-		}
+	var err error
+	if m.Placement, err = NewPlacement(r); err != nil {
+		return nil, err
+	}
+	if err := register(r, m.scheduled, m.failed, m.retries, m.reconcile, m.timeToSchedule,
+		m.planDuration, m.withdrawn, m.preempted, m.moved, m.waiting, m.reconcileErrors, m.reconcileSeconds); err != nil {
+		return nil, err
 	}
 	return m, nil
 }
@@ -94,9 +97,10 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 // Scheduled counts a gang that is bound whole.
 func (m *Metrics) Scheduled(strategy string) { m.scheduled.WithLabelValues(strategy).Inc() }
 
-// FirstScheduled records how long a workload waited for its first gang.
-func (m *Metrics) FirstScheduled(strategy string, wait time.Duration) {
+// FirstScheduled records how long a workload waited for its first gang, of so many pods.
+func (m *Metrics) FirstScheduled(strategy string, pods int, wait time.Duration) {
 	m.timeToSchedule.WithLabelValues(strategy).Observe(wait.Seconds())
+	m.GangBound(pods, wait)
 }
 
 // Failed counts a failure, by its reason.
@@ -108,18 +112,26 @@ func (m *Metrics) Retried() { m.retries.Inc() }
 // Withdrawn counts a planned pod that was taken back.
 func (m *Metrics) Withdrawn() { m.withdrawn.Inc() }
 
-// Preempted counts a workload that made way for another.
-func (m *Metrics) Preempted() { m.preempted.Inc() }
+// MadeWay counts a workload of so many pods that made way for another of higher priority.
+func (m *Metrics) MadeWay(pods int) {
+	m.preempted.Inc()
+	m.Preempted(EvictedForPriority, pods)
+}
 
-// Moved counts a workload that moved to make room for another.
-func (m *Metrics) Moved() { m.moved.Inc() }
+// Moved counts a workload of so many pods that moved to make room for another.
+func (m *Metrics) Moved(pods int) {
+	m.moved.Inc()
+	m.Preempted(EvictedForDefragmentation, pods)
+}
 
 // Waiting tells how many workloads wait for room.
 func (m *Metrics) Waiting(n int) { m.waiting.Set(float64(n)) }
 
-// Planned records how long a decision took and how it came out.
-func (m *Metrics) Planned(outcome string, took time.Duration) {
-	m.planDuration.WithLabelValues(outcome).Observe(took.Seconds())
+// Planned records how long the decision on a GPUWorkload took and how it came out. The strategy
+// is one that is registered, or UnknownStrategy.
+func (m *Metrics) Planned(strategy string, outcome Outcome, took time.Duration) {
+	m.planDuration.WithLabelValues(string(outcome)).Observe(took.Seconds())
+	m.Decided(strategy, outcome, took)
 }
 
 // Reconciled records one pass of a controller.
