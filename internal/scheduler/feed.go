@@ -90,8 +90,11 @@ func (d *desk) onPod(obj any) {
 
 // asksAnew tells whether a pod that waits asks for something else than before.
 func asksAnew(was, now *corev1.Pod) bool {
-	return now.Spec.NodeName == "" && now.DeletionTimestamp == nil && concerns(now) &&
-		!(maps.Equal(was.Annotations, now.Annotations) && maps.Equal(was.Labels, now.Labels) && len(was.Spec.SchedulingGates) == len(now.Spec.SchedulingGates))
+	if now.Spec.NodeName != "" || now.DeletionTimestamp != nil || !concerns(now) {
+		return false
+	}
+	return !maps.Equal(was.Annotations, now.Annotations) || !maps.Equal(was.Labels, now.Labels) ||
+		len(was.Spec.SchedulingGates) != len(now.Spec.SchedulingGates)
 }
 
 // dropPod forgets a pod that is gone.

@@ -143,8 +143,12 @@ func (d *drama) calm() error {
 			}
 			q = d.plugin.asked(g, &ask)
 		}
-		if plan, err := d.plugin.state.PlanPods(&ask, q); err != nil || plan.Feasible {
-			return fmt.Errorf("pod %s waits although there is room (%v); it was told %q", p.Name, err, d.said[p.Name])
+		plan, err := d.plugin.state.PlanPods(&ask, q)
+		if err != nil {
+			return err
+		}
+		if plan.Feasible {
+			return fmt.Errorf("pod %s waits although there is room; it was told %q", p.Name, d.said[p.Name])
 		}
 	}
 	return nil
