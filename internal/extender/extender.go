@@ -134,6 +134,12 @@ func (x *Extender) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	inside, err := world.FeedInventories(ctx, mgr.GetCache(), nothing, func(n *gpuv1alpha1.GPUNode, err error) {
+		log.Info("going by labels and allocatable of a node, because its GPUNode contradicts itself", "node", n.Name, "problem", err.Error())
+	})
+	if err != nil {
+		return err
+	}
 	held, err := (&promises{state: world, defaultImage: x.config.Settings.DefaultImage}).follow(ctx, mgr.GetCache())
 	if err != nil {
 		return err
@@ -153,7 +159,7 @@ func (x *Extender) Run(ctx context.Context) error {
 		cluster: &apiServer{cached: mgr.GetCache(), typed: typed},
 		metrics: x.metrics,
 		log:     log,
-		ready:   readiness(func() bool { return fed() && held() }, heart.check),
+		ready:   readiness(func() bool { return fed() && inside() && held() }, heart.check),
 		client:  x.config.Serving.authorize,
 		largest: int64(x.config.RequestMiB) << 20,
 		catchUp: defaultCatchUp,

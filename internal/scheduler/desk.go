@@ -92,9 +92,15 @@ func newDesk(ctx context.Context, args Args, handle fwk.Handle) (*desk, error) {
 	d.state.JudgePodsAlone()
 	d.pods = handle.SharedInformerFactory().Core().V1().Pods().Lister()
 	d.budgets = handle.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister()
-	if d.fed, err = d.feed(ctx, handle.SharedInformerFactory()); err != nil {
+	fed, err := d.feed(ctx, handle.SharedInformerFactory())
+	if err != nil {
 		return nil, err
 	}
+	inside, err := d.feedInventories(ctx, handle.KubeConfig())
+	if err != nil {
+		return nil, err
+	}
+	d.fed = func() bool { return fed() && inside() }
 	if utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload) {
 		d.podGroups = handle.SharedInformerFactory().Scheduling().V1alpha2().PodGroups().Lister()
 	}

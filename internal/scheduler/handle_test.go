@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -32,6 +33,9 @@ type fakeHandle struct {
 	recalled map[types.UID]bool
 	waiting  map[types.UID]*fakeWaiting
 }
+
+// KubeConfig says that there is no API server.
+func (h *fakeHandle) KubeConfig() *rest.Config { return nil }
 
 func (h *fakeHandle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
 func (h *fakeHandle) ProfileName() string                                    { return "test" }
