@@ -91,6 +91,11 @@ func (m *Manager) Run(ctx context.Context) error {
 	if err := addChecks(mgr, loop, synced); err != nil {
 		return err
 	}
+	if m.config.Webhooks.Enabled {
+		if err := m.addWebhooks(ctx, mgr, strategies); err != nil {
+			return err
+		}
+	}
 	if m.config.DebugScenario {
 		if err := addScenarios(mgr, world, m.config.DefaultImage, synced); err != nil {
 			return err
