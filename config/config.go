@@ -4,7 +4,8 @@ package config
 
 import "embed"
 
-// FS holds this folder: crd/, rbac/, manager/ and default/, each a kustomization.
+// FS holds this folder: crd/, rbac/, manager/, webhook/, admission/ and default/, each a
+// kustomization.
 //
-//go:embed crd rbac manager default
+//go:embed crd rbac manager webhook admission default
 var FS embed.FS

@@ -106,7 +106,7 @@ func (s *Sandbox) createNodes(ctx context.Context, client kubernetes.Interface) 
 // the account that they define.
 func (s *Sandbox) install(ctx context.Context, restConfig *rest.Config, client kubernetes.Interface) error {
 	from := time.Now()
-	manager, err := install.Product(ctx, restConfig, config.FS)
+	manager, err := install.Product(ctx, restConfig, config.FS, s.plane.ManagerWebhookURL())
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ type Ports struct {
 	Kwok              int
 	ManagerMetrics    int
 	ManagerHealth     int
+	ManagerWebhook    int
 }
 
 // freePorts picks ports that nobody listens on. All are held until the last is
@@ -27,7 +28,7 @@ func freePorts() (Ports, error) {
 	var p Ports
 	for _, port := range []*int{
 		&p.Etcd, &p.EtcdPeer, &p.APIServer, &p.ControllerManager,
-		&p.Scheduler, &p.Kwok, &p.ManagerMetrics, &p.ManagerHealth,
+		&p.Scheduler, &p.Kwok, &p.ManagerMetrics, &p.ManagerHealth, &p.ManagerWebhook,
 	} {
 		listener, err := net.Listen("tcp", address(0))
 		if err != nil {

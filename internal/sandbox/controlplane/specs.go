@@ -169,6 +169,9 @@ func (c *ControlPlane) ManagerSpec(namespace string, extra []string) process.Spe
 		flag("metrics-bind-address", address(c.ManagerMetrics)),
 		flag("health-probe-bind-address", address(c.ManagerHealth)),
 		flag("debug-scenario", true),
+		flag("webhooks", true),
+		flag("webhook-bind-address", address(c.ManagerWebhook)),
+		flag("webhook-hosts", loopback),
 		flag("leader-elect", true),
 		flag("leader-election-namespace", namespace),
 	}, extra...)...)

@@ -37,10 +37,14 @@ const (
 )
 
 // Product applies the product and returns what its manager's Deployment says of
-// the manager.
-func Product(ctx context.Context, config *rest.Config, manifests fs.FS) (Manager, error) {
+// the manager. The API server is told to call the manager's webhooks at
+// webhooks, the beginning of a URL.
+func Product(ctx context.Context, config *rest.Config, manifests fs.FS, webhooks string) (Manager, error) {
 	objects, err := Render(manifests, "default")
 	if err != nil {
+		return Manager{}, err
+	}
+	if err := CallWebhooksAt(webhooks, objects); err != nil {
 		return Manager{}, err
 	}
 	manager, err := FindManager(objects)
