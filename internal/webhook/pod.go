@@ -23,6 +23,9 @@ type pods struct {
 
 // Handle implements admission.Handler. Applied to its own answer it changes nothing.
 func (p *pods) Handle(_ context.Context, r admission.Request) admission.Response {
+	if r.UID == "" {
+		return noRequest()
+	}
 	if p.scheduler == "" || r.Operation != admissionv1.Create || r.SubResource != "" || r.Resource.Resource != "pods" {
 		return admission.Allowed("")
 	}

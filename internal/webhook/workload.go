@@ -41,6 +41,9 @@ type workloads struct {
 
 // Handle implements admission.Handler.
 func (h *workloads) Handle(ctx context.Context, r admission.Request) admission.Response {
+	if r.UID == "" {
+		return noRequest()
+	}
 	create := r.Operation == admissionv1.Create
 	if !create && r.Operation != admissionv1.Update || r.SubResource != "" || r.Resource.Resource != "gpuworkloads" {
 		return admission.Allowed("")
@@ -84,6 +87,11 @@ func (h *workloads) Handle(ctx context.Context, r admission.Request) admission.R
 		response = response.WithWarnings(brief(text))
 	}
 	return response
+}
+
+// noRequest is the answer to what is no admission request, though it may be JSON.
+func noRequest() admission.Response {
+	return admission.Errored(http.StatusBadRequest, errors.New("this is no admission request, or it has an empty UID"))
 }
 
 // problem is what is wrong with a field, and what to do.
