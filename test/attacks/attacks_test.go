@@ -32,14 +32,7 @@ type attack struct {
 
 func TestAttacks(t *testing.T) {
 	w := open(t)
-	w.given(t,
-		`{kind: Pod, metadata: {name: gated, namespace: team-a, labels: {gpu.warp.dev/workload: w, gpu.warp.dev/workload-uid: u}}, spec: {schedulingGates: [{name: gpu.warp.dev/plan}, {name: example.com/own}]}}`,
-		`{kind: Pod, metadata: {name: gated, namespace: foreign}, spec: {schedulingGates: [{name: gpu.warp.dev/plan}]}}`,
-		`{kind: Pod, metadata: {name: running, namespace: team-a}}`,
-		`{kind: Deployment, metadata: {name: old, namespace: team-a}, spec: {template: {spec: {priorityClassName: gold, containers: [{name: main, image: i, env: [{name: NVIDIA_VISIBLE_DEVICES, value: none}]}]}}}}`,
-		`{kind: GPUWorkload, metadata: {name: w, namespace: team-a}}`,
-		`{kind: GPUWorkload, metadata: {name: urgent, namespace: team-a}, spec: {priority: critical, suspend: true}}`,
-	)
+	w.stage(t)
 	refused, allowed := 0, 0
 	for _, a := range all() {
 		t.Run(a.name, func(t *testing.T) {
@@ -60,6 +53,19 @@ func TestAttacks(t *testing.T) {
 		})
 	}
 	t.Logf("%d attacks refused, %d twins allowed", refused, allowed)
+}
+
+// stage makes the objects that attacks are about.
+func (w *world) stage(t *testing.T) {
+	t.Helper()
+	w.given(t,
+		`{kind: Pod, metadata: {name: gated, namespace: team-a, labels: {gpu.warp.dev/workload: w, gpu.warp.dev/workload-uid: u}}, spec: {schedulingGates: [{name: gpu.warp.dev/plan}, {name: example.com/own}]}}`,
+		`{kind: Pod, metadata: {name: gated, namespace: foreign}, spec: {schedulingGates: [{name: gpu.warp.dev/plan}]}}`,
+		`{kind: Pod, metadata: {name: running, namespace: team-a}}`,
+		`{kind: Deployment, metadata: {name: old, namespace: team-a}, spec: {template: {spec: {priorityClassName: gold, containers: [{name: main, image: i, env: [{name: NVIDIA_VISIBLE_DEVICES, value: none}]}]}}}}`,
+		`{kind: GPUWorkload, metadata: {name: w, namespace: team-a}}`,
+		`{kind: GPUWorkload, metadata: {name: urgent, namespace: team-a}, spec: {priority: critical, suspend: true}}`,
+	)
 }
 
 // given makes objects as an administrator, once.

@@ -43,6 +43,7 @@ func TestWebhookSetsTheScheduler(t *testing.T) {
 // TestZDown pauses the manager, then kills it. It is the last test, as nothing brings it back.
 func TestZDown(t *testing.T) {
 	w := open(t)
+	w.stage(t)
 	if err := w.manager.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func (w *world) whileDown(t *testing.T, how string, within time.Duration) {
 		{"finalizer of a workload", request{as: admin, patch: `{kind: GPUWorkload, metadata: {namespace: team-a, name: w, finalizers: null}}`}, "", slack},
 		// Closed: the API server holds to it by itself.
 		{"GPU pod without a scheduler", request{as: alice, create: `{kind: Pod, metadata: {namespace: team-a}}`}, "the webhook that fills it in did not answer", within},
-		{"node by name", request{as: alice, create: `{kind: Pod, metadata: {namespace: team-a}, spec: {nodeName: n1}}`}, "spec.nodeName must be empty", within},
+		{"node by name", request{as: alice, create: `{kind: Pod, metadata: {namespace: team-a}, spec: {nodeName: n1}}`}, "spec.nodeName must be empty", slack},
 		{"gate", request{as: alice, patch: `{kind: Pod, metadata: {namespace: team-a, name: gated}, spec: {schedulingGates: null}}`}, "is removed by gpu-orchestrator", within},
 	} {
 		start := time.Now()

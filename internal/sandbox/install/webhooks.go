@@ -16,9 +16,9 @@ func CallWebhooksAt(base string, objects []*unstructured.Unstructured) error {
 		default:
 			continue
 		}
-		webhooks, _, err := unstructured.NestedSlice(object.Object, "webhooks")
-		if err != nil {
-			return fmt.Errorf("reading %s %s: %w", object.GetKind(), object.GetName(), err)
+		webhooks, ok := object.Object["webhooks"].([]any)
+		if !ok {
+			return fmt.Errorf("reading %s %s: it has no list of webhooks", object.GetKind(), object.GetName())
 		}
 		for _, entry := range webhooks {
 			webhook, ok := entry.(map[string]any)
@@ -30,9 +30,6 @@ func CallWebhooksAt(base string, objects []*unstructured.Unstructured) error {
 				return fmt.Errorf("reading %s %s: a webhook names no Service with a path", object.GetKind(), object.GetName())
 			}
 			webhook["clientConfig"] = map[string]any{"url": base + path}
-		}
-		if err := unstructured.SetNestedSlice(object.Object, webhooks, "webhooks"); err != nil {
-			return fmt.Errorf("writing %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
 	return nil
