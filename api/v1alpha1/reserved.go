@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-const (
-	// KeyPrefix begins every label and annotation of the product.
-	KeyPrefix = "gpu.warp.dev/"
-	// ManagedLabel, with the value "true", puts a namespace under management: its GPU pods get one
-	// scheduler, and the admission policies hold in it.
-	ManagedLabel = "gpu.warp.dev/managed"
-)
+// KeyPrefix begins every label and annotation of the product.
+const KeyPrefix = "gpu.warp.dev/"
+
+// ManagedLabel puts a namespace under management, with the value "true": its GPU pods get one
+// scheduler, and the admission policies hold in it.
+const ManagedLabel = "gpu.warp.dev/managed"
 
 // UserKeys are the labels and annotations with our prefix that users write on their pods and pod
 // templates. Every other one is for the product's own components.

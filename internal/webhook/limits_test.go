@@ -3,6 +3,7 @@ package webhook
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -153,7 +154,7 @@ func TestSlowClientsDoNotStopOthers(t *testing.T) {
 	begin := time.Now()
 	for _, c := range conns {
 		_ = c.SetReadDeadline(begin.Add(readWithin + 5*time.Second))
-		if _, err := c.Read(make([]byte, 1)); err != nil && err != io.EOF {
+		if _, err := c.Read(make([]byte, 1)); err != nil && !errors.Is(err, io.EOF) {
 			t.Fatalf("a slow client is still waited for after %s: %v", time.Since(begin), err)
 		}
 	}

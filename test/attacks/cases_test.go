@@ -8,8 +8,8 @@ func all() []attack {
 }
 
 var (
-	alice = person("alice") //nolint:gochecknoglobals // constants, which Go has no way to say
-	admin = identity{}      //nolint:gochecknoglobals
+	alice = person("alice")
+	admin = identity{}
 )
 
 func manager() identity { return account(system, "gpu-orchestrator-manager") }

@@ -51,7 +51,7 @@ func TestRotation(t *testing.T) {
 	mux := http.NewServeMux()
 	webhook.Register(ctrlwebhook.NewServer(ctrlwebhook.Options{WebhookMux: mux}), webhook.Parts{Scheme: admin.Scheme(), Clock: clock.RealClock{}})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second, ErrorLog: log.New(io.Discard, "", 0)}
-	defer server.Close()
+	defer func() { _ = server.Close() }()
 	go func() {
 		_ = server.Serve(tls.NewListener(listener, &tls.Config{GetCertificate: serving.Certificate, MinVersion: tls.VersionTLS12}))
 	}()

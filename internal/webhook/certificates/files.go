@@ -30,13 +30,13 @@ func (f *Files) Start(ctx context.Context) error {
 		if err != nil {
 			err = fmt.Errorf("no certificate in %s yet, is the Secret mounted and its Certificate issued? %w", f.dir, err)
 			f.problem.Store(&err)
-			return false, nil
+			return false, nil //nolint:nilerr // it is told by Ready, and tried again
 		}
 		f.watcher.Store(w)
 		return true, nil
 	})
 	if err != nil {
-		return nil // Told to end while waiting.
+		return nil //nolint:nilerr // told to end while waiting
 	}
 	if err := f.watcher.Load().Start(ctx); err != nil {
 		return fmt.Errorf("watching the certificate in %s: %w", f.dir, err)
