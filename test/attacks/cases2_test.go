@@ -191,6 +191,12 @@ func poison() []attack {
 			twins:  []request{{as: alice, create: `{kind: GPUWorkload, metadata: {namespace: team-a}, spec: {template: {spec: {containers: [{name: c, image: i, resources: {limits: {memory: 5Gi}}}]}}}}`}},
 		},
 		{
+			name:   "24 a template that Go cannot read",
+			attack: request{as: alice, create: `{kind: GPUWorkload, metadata: {namespace: team-a}, spec: {template: {spec: {containers: [{name: c, image: i, readinessProbe: {httpGet: {port: 3000000000}}}]}}}}`},
+			want:   "spec.template: it cannot be read as a pod template",
+			twins:  []request{{as: alice, create: `{kind: GPUWorkload, metadata: {namespace: team-a}, spec: {template: {spec: {containers: [{name: c, image: i, readinessProbe: {httpGet: {port: 3000}}}]}}}}`}},
+		},
+		{
 			name:   "24 a strategy that nobody has",
 			attack: request{as: alice, create: `{kind: GPUWorkload, metadata: {namespace: team-a}, spec: {schedulingStrategy: cheapest}}`},
 			want:   `spec.schedulingStrategy: unknown strategy "cheapest"; registered are`,
