@@ -74,6 +74,7 @@ func kubelet(node string) identity {
 type world struct {
 	envtest.Environment
 	manager *exec.Cmd
+	health  string
 	log     *os.File
 	err     error
 }
@@ -136,6 +137,7 @@ func (w *world) start(ctx context.Context, assets, binary string) error {
 	if err := w.run(ctx, binary, manager, webhooks, health); err != nil {
 		return err
 	}
+	w.health = health
 	return w.await(ctx, health)
 }
 

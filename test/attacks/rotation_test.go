@@ -7,6 +7,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,12 +24,46 @@ import (
 	"github.com/reyisjones/gpu-orchestrator/internal/webhook/certificates"
 )
 
+// TestNoSecret holds that a manager that cannot get its certificate says why.
+func TestNoSecret(t *testing.T) {
+	w := open(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	source := certificates.NewSelf(certificates.Options{
+		Client: w.as(t, identity{}), Secret: client.ObjectKey{Namespace: foreign, Name: "nowhere"}, Configuration: "nowhere",
+		Hosts: []string{"x"}, Validity: time.Hour, Every: 10 * time.Millisecond, Clock: clock.RealClock{},
+	})
+	go func() { _ = source.Start(ctx) }()
+	err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+		err := source.Ready()
+		return err != nil && strings.Contains(err.Error(), "the Secret foreign/nowhere is missing: apply config/webhook again"), nil
+	})
+	if err != nil {
+		t.Errorf("it says: %v", source.Ready())
+	}
+}
+
+// readyNames looks for a line in the manager's own account of whether it is ready.
+func (w *world) readyNames(t *testing.T, want string) {
+	t.Helper()
+	answer, err := http.Get("http://" + w.health + "/readyz?verbose")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || !strings.Contains(string(text), want) {
+		t.Errorf("/readyz does not say %q: %s (%v)", want, text, err)
+	}
+}
+
 // TestRotation renews the certificate and its authority every second or so while the API server
 // calls, with a webhook that fails closed: not one request is lost. The server has two replicas
 // that keep one Secret.
 func TestRotation(t *testing.T) {
 	w := open(t)
 	admin := w.as(t, identity{})
+	w.readyNames(t, "[+]webhook-certificate ok")
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: foreign, Name: "rotating"}}
 	if err := admin.Create(t.Context(), secret); err != nil {
 		t.Fatal(err)
