@@ -8,7 +8,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 )
 
-// FuzzAdmission sends anything to both handlers. They answer, never panic, say the same when asked
+// FuzzAdmission sends anything to both handlers. They answer, never panic, decide the same when asked
 // again, never patch what they refuse, and touch nothing of a pod but its scheduler.
 func FuzzAdmission(f *testing.F) {
 	h, _ := start(f, Limits{})
@@ -27,10 +27,11 @@ func FuzzAdmission(f *testing.F) {
 			if first.Code != http.StatusOK {
 				t.Fatalf("%s: status %d: %s", path, first.Code, first.Body)
 			}
-			if second := post(h, path, body); second.Body.String() != first.Body.String() {
-				t.Fatalf("%s: two answers:\n%s\n%s", path, first.Body, second.Body)
-			}
 			a := answer(t, first)
+			// Which of two mistakes is named may change.
+			if b := answer(t, post(h, path, body)); a.Allowed != b.Allowed || string(a.Patch) != string(b.Patch) {
+				t.Fatalf("%s: two answers:\n%+v\n%+v", path, a, b)
+			}
 			if len(a.Patch) == 0 {
 				continue
 			}

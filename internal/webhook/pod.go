@@ -29,6 +29,9 @@ func (p *pods) Handle(_ context.Context, r admission.Request) admission.Response
 	if p.scheduler == "" || r.Operation != admissionv1.Create || r.SubResource != "" || r.Resource.Resource != "pods" {
 		return admission.Allowed("")
 	}
+	if err := checkAmounts(r.Object.Raw); err != nil {
+		return admission.Errored(http.StatusBadRequest, fmt.Errorf("reading the pod: %w", err))
+	}
 	var pod corev1.Pod
 	if err := p.decoder.Decode(r, &pod); err != nil {
 		return admission.Errored(http.StatusBadRequest, fmt.Errorf("reading the pod: %w", err))

@@ -142,7 +142,7 @@ func TestWorkloads(t *testing.T) {
 		"unknown level":          {spec: `{modelName: m, parallelism: 2, topology: {required: pod}}`, refused: `spec.topology.required: there is no topology level "pod"; this installation knows spine, leaf, host`},
 		"another class":          {spec: `{modelName: m, className: other, schedulingStrategy: best}`},
 		"two GPU containers":     {spec: `{modelName: m, gpuCount: 1, template: {spec: {containers: [{name: a, resources: {limits: {nvidia.com/gpu: 1}}}, {name: b, resources: {requests: {nvidia.com/gpu: 1}}}]}}}`, refused: `containers "a" and "b" both ask for GPUs`},
-		"no such amount":         {spec: `{modelName: m, template: {spec: {containers: [{name: a, resources: {limits: {cpu: 5e9999999999}}}]}}}`, refused: "no machine has"},
+		"no such amount":         {spec: `{modelName: m, template: {spec: {containers: [{name: a, resources: {limits: {cpu: "5e99"}}}]}}}`, refused: "no machine has"},
 		"unreadable":             {spec: `{modelName: m, template: {spec: {containers: [{name: a, ports: [{containerPort: 3000000000}]}]}}}`, refused: "spec.template: it cannot be read as a pod template"},
 		"reserved keys":          {spec: `{modelName: m, template: {metadata: {labels: {gpu.warp.dev/attempt: "1"}, annotations: {gpu.warp.dev/planned-node: n1}}, spec: {containers: [{name: a}]}}}`, refused: `spec.template.metadata.annotations: "gpu.warp.dev/planned-node" is for gpu-orchestrator alone to write: take it out; spec.template.metadata.labels: "gpu.warp.dev/attempt"`},
 		"gang keys":              {spec: `{modelName: m, template: {metadata: {labels: {gpu.warp.dev/gang: g}}, spec: {containers: [{name: a}]}}}`},

@@ -55,6 +55,9 @@ func (h *workloads) Handle(ctx context.Context, r admission.Request) admission.R
 			return h.limiter.tooMany(r.Namespace, wait)
 		}
 	}
+	if err := errors.Join(checkAmounts(r.Object.Raw), checkAmounts(r.OldObject.Raw)); err != nil {
+		return admission.Errored(http.StatusBadRequest, fmt.Errorf("reading the GPUWorkload: %w", err))
+	}
 	var w, old gpuv1alpha1.GPUWorkload
 	if err := h.decoder.Decode(r, &w); err != nil {
 		return admission.Errored(http.StatusBadRequest, fmt.Errorf("reading the GPUWorkload: %w", err))
