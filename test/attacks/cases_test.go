@@ -59,7 +59,19 @@ func nodeLabels() []attack {
 }
 
 func workloadRights() []attack {
+	const hardened = `securityContext: {runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}, containers: [{name: c, image: i, securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}]`
+	jobs := account("kube-system", "job-controller")
 	return []attack{
+		{
+			// The Job controller is who creates the pods of a workload's template.
+			name:   "7 a privileged template in a namespace that forbids it",
+			attack: request{as: jobs, create: `{kind: Pod, metadata: {namespace: hardened, labels: {gpu.warp.dev/workload: w}}, spec: {hostNetwork: true, containers: [{name: c, image: i, securityContext: {privileged: true}}]}}`},
+			want:   "violates PodSecurity",
+			twins: []request{
+				{as: jobs, create: `{kind: Pod, metadata: {namespace: hardened, labels: {gpu.warp.dev/workload: w}}, spec: {` + hardened + `}}`},
+				{as: jobs, create: `{kind: Pod, metadata: {namespace: foreign}, spec: {containers: [{name: c, image: i, securityContext: {privileged: true}}]}}`},
+			},
+		},
 		{
 			name:   "8 who may not create pods creates them by a workload",
 			attack: request{as: person("carol"), create: `{kind: GPUWorkload, metadata: {namespace: team-a}}`},

@@ -284,7 +284,8 @@ func (w *world) populate(ctx context.Context) error {
 	}
 	for name, labels := range map[string]map[string]string{
 		teamA: {gpuv1alpha1.ManagedLabel: "true"}, teamB: {gpuv1alpha1.ManagedLabel: "true"}, foreign: nil,
-		"flood": {gpuv1alpha1.ManagedLabel: "true"},
+		"flood":    {gpuv1alpha1.ManagedLabel: "true"},
+		"hardened": {gpuv1alpha1.ManagedLabel: "true", "pod-security.kubernetes.io/enforce": "restricted"},
 	} {
 		if err := admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}); err != nil {
 			return err
