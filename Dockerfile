@@ -19,6 +19,10 @@ FROM build AS build-manager
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     go build -trimpath -buildvcs=false -ldflags="-s -w" -o /out/manager ./cmd/manager
 
+FROM build AS build-scheduler
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    go build -trimpath -buildvcs=false -ldflags="-s -w" -o /out/scheduler ./cmd/scheduler
+
 # static holds CA certificates, time zones and /etc/passwd, and nothing that runs.
 FROM gcr.io/distroless/static-debian12:nonroot AS manager
 LABEL org.opencontainers.image.title="gpu-orchestrator manager" \
@@ -29,3 +33,12 @@ COPY --from=build-manager /out/manager /manager
 USER 65532:65532
 EXPOSE 8080 8081
 ENTRYPOINT ["/manager"]
+
+FROM gcr.io/distroless/static-debian12:nonroot AS scheduler
+LABEL org.opencontainers.image.title="gpu-orchestrator scheduler" \
+      org.opencontainers.image.source="https://github.com/reyisjones/gpu-orchestrator" \
+      org.opencontainers.image.licenses="Apache-2.0"
+COPY --from=build-scheduler /out/scheduler /scheduler
+USER 65532:65532
+EXPOSE 10259
+ENTRYPOINT ["/scheduler"]

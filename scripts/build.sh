@@ -13,4 +13,6 @@ fi
 for name in "$@"; do
   [[ -d cmd/$name ]] || { echo "there is no cmd/$name" >&2; exit 1; }
   CGO_ENABLED=0 go build -o "bin/$name" "./cmd/$name"
+  # kubectl runs what is called kubectl-warp as `kubectl warp`.
+  [[ $name != warp ]] || ln -sf warp bin/kubectl-warp
 done

@@ -21,7 +21,7 @@ crds() {
   # embedded pod template is generated too: without it labels and annotations of
   # the template would be pruned.
   scripts/tool controller-gen crd:generateEmbeddedObjectMeta=true \
-    paths=./api/... output:crd:artifacts:config=config/crd/bases
+    paths=./api/v1alpha1/... output:crd:artifacts:config=config/crd/bases
   # The stock pattern of a quantity lets in 5e3000000000, which takes hours to read: one
   # such template would stop every client that lists workloads. Two digits of exponent
   # are more than any machine has of anything.

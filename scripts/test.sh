@@ -20,9 +20,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 root=$PWD
 
 module=github.com/reyisjones/gpu-orchestrator
-# The package that links the whole Kubernetes control plane. With the race detector
-# it takes half an hour to compile, so nothing that imports it is tested with it.
-control_plane=$module/internal/sandbox/applet
+# The packages that link the whole Kubernetes control plane, or its scheduler. With the race
+# detector they take up to half an hour to compile, so nothing that imports them is tested with it.
+control_plane="$module/internal/sandbox/applet $module/internal/scheduler"
 
 # A test must never reach the cluster that the person at the keyboard works on.
 export KUBECONFIG=/dev/null
@@ -101,11 +101,13 @@ packages() {
   local weight=$1
   shift
   go list -f '{{.ImportPath}} {{join .Deps " "}}' "$@" |
-    awk -v heavy="$control_plane" -v want="$weight" '{
-      is = ($1 == heavy) ? "heavy" : "light"
-      for (i = 2; i <= NF; i++) if ($i == heavy) is = "heavy"
-      if (is == want) print $1
-    }'
+    awk -v heavy="$control_plane" -v want="$weight" '
+      BEGIN { split(heavy, list, " "); for (i in list) is_heavy[list[i]] = 1 }
+      {
+        is = "light"
+        for (i = 1; i <= NF; i++) if ($i in is_heavy) is = "heavy"
+        if (is == want) print $1
+      }'
 }
 
 vet() {

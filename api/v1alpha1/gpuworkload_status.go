@@ -46,6 +46,9 @@ const (
 	// ConditionSuspended is True while spec.suspend keeps the workload from
 	// running.
 	ConditionSuspended = "Suspended"
+	// ConditionPreempted is True from when the workload made way for another
+	// until it is planned again.
+	ConditionPreempted = "Preempted"
 )
 
 // GPUWorkloadStatus says where a workload stands.
@@ -76,6 +79,12 @@ type GPUWorkloadStatus struct {
 	// +optional
 	// +listType=atomic
 	Placement []NodePlacement `json:"placement,omitempty"`
+
+	// Preempting are the workloads that have to make way for the plan, until all
+	// of them have. No pod of this workload is sent to its node before.
+	// +optional
+	// +listType=atomic
+	Preempting []Victim `json:"preempting,omitempty"`
 
 	// Pods counts the pods of the current attempt.
 	// +optional
@@ -120,7 +129,7 @@ type GPUWorkloadStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions: Accepted, Planned, Scheduled, Finished, Suspended.
+	// Conditions: Accepted, Planned, Scheduled, Finished, Suspended, Preempted.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -36,7 +36,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.gpuCount == oldSelf.spec.gpuCount",message="spec.gpuCount cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it; if it is finished, create another",reason=FieldValueForbidden,fieldPath=".spec.gpuCount"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.parallelism == oldSelf.spec.parallelism",message="spec.parallelism cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it; if it is finished, create another",reason=FieldValueForbidden,fieldPath=".spec.parallelism"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || (has(self.spec.minParallelism) == has(oldSelf.spec.minParallelism) && (!has(self.spec.minParallelism) || self.spec.minParallelism == oldSelf.spec.minParallelism))",message="spec.minParallelism cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it; if it is finished, create another",reason=FieldValueForbidden,fieldPath=".spec.minParallelism"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.schedulingStrategy == oldSelf.spec.schedulingStrategy",message="spec.schedulingStrategy cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it; if it is finished, create another",reason=FieldValueForbidden,fieldPath=".spec.schedulingStrategy"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || (has(self.spec.schedulingStrategy) == has(oldSelf.spec.schedulingStrategy) && (!has(self.spec.schedulingStrategy) || self.spec.schedulingStrategy == oldSelf.spec.schedulingStrategy))",message="spec.schedulingStrategy cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it; if it is finished, create another",reason=FieldValueForbidden,fieldPath=".spec.schedulingStrategy"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || self.spec.restartPolicy == oldSelf.spec.restartPolicy",message="spec.restartPolicy cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it; if it is finished, create another",reason=FieldValueForbidden,fieldPath=".spec.restartPolicy"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || (has(self.spec.gpu) == has(oldSelf.spec.gpu) && (!has(self.spec.gpu) || self.spec.gpu == oldSelf.spec.gpu))",message="spec.gpu cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it; if it is finished, create another",reason=FieldValueForbidden,fieldPath=".spec.gpu"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.jobName) || (has(self.spec.topology) == has(oldSelf.spec.topology) && (!has(self.spec.topology) || self.spec.topology == oldSelf.spec.topology))",message="spec.topology cannot be changed once the workload is planned: suspend it (spec.suspend: true), wait for its condition Suspended, then change it; if it is finished, create another",reason=FieldValueForbidden,fieldPath=".spec.topology"
@@ -48,9 +48,10 @@ type GPUWorkload struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// Spec says what to run and what it needs. Once the workload is planned,
-	// only suspend, priority, retryPolicy, template, ttlSecondsAfterFinished and
-	// activeDeadlineSeconds can be changed; the rest while it waits or is
-	// suspended; className never.
+	// only suspend, priority, preemptionPolicy, preemptible, movable, retryPolicy,
+	// template, ttlSecondsAfterFinished, activeDeadlineSeconds and
+	// expectedDuration can be changed; the rest while it waits or is suspended;
+	// className never.
 	// +required
 	Spec GPUWorkloadSpec `json:"spec"`
 
@@ -100,21 +101,44 @@ type GPUWorkloadSpec struct {
 	// +kubebuilder:validation:Maximum=1024
 	GPUCount int32 `json:"gpuCount,omitempty"`
 
-	// Priority orders workloads that wait: higher ones are planned first. It
-	// does not evict anybody. Default: medium.
+	// Priority orders workloads that wait: higher ones are planned first. By
+	// itself it evicts nobody; see preemptionPolicy. Default: medium.
 	// +optional
 	// +kubebuilder:default=medium
 	Priority WorkloadPriority `json:"priority,omitempty"`
 
-	// SchedulingStrategy names the rule that picks among the nodes that fit:
-	// leastLoaded (the default: most free GPUs first; spreads), random,
+	// PreemptionPolicy says what happens if there is no room: Never (the
+	// default) waits; PreemptLowerPriority has workloads of lower priority make
+	// way, as few as possible. What those have computed since their last
+	// checkpoint is lost, which is why it has to be asked for.
+	// +optional
+	// +kubebuilder:default=Never
+	PreemptionPolicy PreemptionPolicy `json:"preemptionPolicy,omitempty"`
+
+	// Preemptible says whether the workload may be evicted for one of higher
+	// priority that asks for it. An evicted workload is not failed and uses up no
+	// retry: its pods end within their grace period, and it waits and starts
+	// anew. Default: true.
+	// +optional
+	// +kubebuilder:default=true
+	Preemptible *bool `json:"preemptible,omitempty"`
+
+	// Movable says that the workload may be stopped and started elsewhere to make
+	// room for one that waits, of whatever priority, if there is another place
+	// for it. Default: false.
+	// +optional
+	// +kubebuilder:default=false
+	Movable bool `json:"movable,omitempty"`
+
+	// SchedulingStrategy names the rule that picks among the nodes that fit. Left
+	// out, the one of the PlacementPolicy that holds for the workload, or else
+	// leastLoaded. There are leastLoaded (most free GPUs first; spreads), random,
 	// costOptimized (nodes labelled gpu-orchestrator/cheap-node=true first),
 	// binPack (fewest free GPUs first), topologyAware (best links, best fit,
 	// fewest domains), fragmentationAware (keeps idle GPUs useful to others).
 	// The set is open: an installation can register more; a name that is not
 	// registered is refused with the list of those that are.
 	// +optional
-	// +kubebuilder:default=leastLoaded
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z][a-zA-Z0-9.-]*$')",message="schedulingStrategy must be the name of a strategy, for example leastLoaded: a letter, then letters, digits, '-' and '.'"
 	SchedulingStrategy string `json:"schedulingStrategy,omitempty"`
@@ -156,8 +180,9 @@ type GPUWorkloadSpec struct {
 
 	// Topology says how close together the pods of the gang must be. A level is
 	// a name from the controller's configuration (by default, from the outside
-	// in: region, zone, spine, leaf, rack, nvlink, host) or the node label key
-	// behind it. Left out, they can be anywhere.
+	// in: region, zone, core, spine, leaf, rack, nvlink, nvlink-subdomain, host)
+	// or the node label key behind it. Left out, as the PlacementPolicy says that
+	// holds for the workload, or else anywhere.
 	// +optional
 	Topology *TopologyRequirements `json:"topology,omitempty"`
 
@@ -209,6 +234,16 @@ type GPUWorkloadSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2147483647
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
+
+	// ExpectedDuration is how long the workload usually runs, for example 1h30m.
+	// It stops nothing; activeDeadlineSeconds does, and bounds it. With it a
+	// workload may use room that is reserved for others until they need it, and
+	// those that wait learn when there will be room.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}h)?([0-9]{1,5}m)?([0-9]{1,7}s)?$') && size(self) > 0 && duration(self) >= duration('1s')",message="expectedDuration must be at least 1s, in hours, minutes and seconds: write it like 36h or 1h30m"
+	ExpectedDuration *metav1.Duration `json:"expectedDuration,omitempty"`
 }
 
 // WorkloadPriority orders workloads that wait.

@@ -23,7 +23,8 @@ var (
 )
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &GPUWorkload{}, &GPUWorkloadList{}, &GPUNode{}, &GPUNodeList{})
+	scheme.AddKnownTypes(GroupVersion, &GPUWorkload{}, &GPUWorkloadList{}, &GPUNode{}, &GPUNodeList{},
+		&PlacementPolicy{}, &PlacementPolicyList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/reyisjones/gpu-orchestrator/internal/cli"
@@ -10,6 +11,7 @@ import (
 
 func main() {
 	os.Exit(cli.Run(cli.Process{
+		Name:           filepath.Base(os.Args[0]),
 		Args:           os.Args[1:],
 		In:             os.Stdin,
 		Out:            os.Stdout,

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"reflect"
 	"slices"
 
 	"github.com/reyisjones/gpu-orchestrator/core/gpu"
@@ -38,6 +39,22 @@ type Needs struct {
 	Tolerations []Toleration
 	// GPU narrows the kind of GPU; zero values do not. MemoryMiB is a minimum.
 	GPU GPUFacts
+	// Rules are those of the cluster's operator for the pod; nil for none.
+	Rules Rules
+}
+
+// Equal tells whether both ask the same. Rules are the same only if they are one value: what
+// they remember is nobody else's to look at.
+func (n *Needs) Equal(other *Needs) bool {
+	if n == nil || other == nil {
+		return n == other
+	}
+	if n.Rules != other.Rules {
+		return false
+	}
+	a, b := *n, *other
+	a.Rules, b.Rules = nil, nil
+	return reflect.DeepEqual(a, b)
 }
 
 // Pod is one piece of work on a node.

@@ -197,6 +197,18 @@ func TestForgettingIsFound(t *testing.T) {
 				v.take(s, i, s.At(i))
 			}
 		}),
+		"opinions of machines that changed": forgetting(func(v *view, s *cluster.Snapshot) {
+			was := slices.Clone(v.opinions)
+			v.sync(s)
+			copy(v.opinions, was)
+			v.rankings = nil
+		}),
+		"whose rules they were": caught(func(s *cluster.Snapshot, r *Request, o Options) (Decision, error) {
+			for _, v := range o.Cache.views {
+				v.need.Rules = r.Groups[0].Pod.Rules
+			}
+			return Plan(s, r, o)
+		}),
 		"rankings": forgetting(func(v *view, s *cluster.Snapshot) {
 			was := v.rankings
 			v.rankings = nil
@@ -218,7 +230,7 @@ func TestForgettingIsFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k, found := k, false
-			if name == "rankings" || name == "the census" {
+			if name == "rankings" || name == "the census" || name == "opinions of machines that changed" {
 				k = single
 			}
 			until(t, 1000, &found, func(t *rapid.T) {

@@ -7,6 +7,8 @@ import (
 
 // Decision is the answer to a Request: where every pod goes, or why there is no room.
 type Decision struct {
+	// Generation is that of the snapshot that was asked about.
+	Generation uint64
 	// Feasible tells whether Groups is a plan.
 	Feasible bool
 	// Undecided is true if the search ran out of its budget, or more MIG instances may fit than
@@ -134,6 +136,9 @@ type Explanation struct {
 	// pod.
 	Nodes   int
 	Removed [reasonCount]int
+	// Refusals says of the nodes removed ByPolicy why, each reason once, in the order in which
+	// nodes have them first.
+	Refusals []Refusal
 	// Certificate is what a refusal rests on; nil for a plan, and for what is undecided.
 	Certificate *Certificate
 	// Room is how many pods the best domain of the asked level could take now, Best its name;
@@ -147,6 +152,11 @@ type Explanation struct {
 	// Largest the largest number of GPUs a node of the right kind has at all.
 	MostFree, Largest         int64
 	MostFreeNode, LargestNode string
+	// FreeGPUs is how many GPUs are free on suitable nodes in service, on all of them together, and
+	// NeedGPUs how many the group needs at least.
+	FreeGPUs, NeedGPUs int64
+	// NoLevel is true if no node has a value for the level that is required.
+	NoLevel bool
 	// Suitable is how many nodes are of the right kind, whatever runs there.
 	Suitable int
 	// LinksBind is true if nodes have the room and it is their uplinks that do not carry the
@@ -197,6 +207,12 @@ const (
 	TooManyMoves CertificateKind = "tooManyMoves"
 )
 
+// Refusal is why Rules keep pods off some nodes.
+type Refusal struct {
+	Why   string
+	Nodes int
+}
+
 // Miss is the domain of a level that comes nearest.
 type Miss struct {
 	// Level is the name of the level, "" for the whole cluster; Domain the name of its domain
@@ -221,7 +237,10 @@ type NodeScore struct {
 	Node     string
 	Score    float64
 	Affinity int
-	Terms    []Term
+	// Opinion is how good the request's Rules find the machine, 0 to 100; 0 where they have no
+	// scores. It counts before the score but after affinity, or is one of the Terms.
+	Opinion float64
+	Terms   []Term
 }
 
 // DomainScore is a domain's score and its terms.

@@ -1,7 +1,6 @@
 package placement
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 
@@ -48,7 +47,7 @@ func (m *mover) wants(v *prey, pods []cluster.Placement, kept []string) wanting 
 // alikePods tells whether one place is as good as another for both pods.
 func alikePods(a, b *cluster.Pod) bool {
 	return a.Group == b.Group && a.Milli == b.Milli && slices.Equal(a.Use, b.Use) &&
-		slices.Equal(profiles(a), profiles(b)) && (a.Needs == b.Needs || reflect.DeepEqual(a.Needs, b.Needs))
+		slices.Equal(profiles(a), profiles(b)) && (a.Needs == b.Needs || a.Needs.Equal(b.Needs))
 }
 
 func profiles(p *cluster.Pod) []string {
@@ -64,6 +63,7 @@ func (m *mover) shapeOf(p *cluster.Pod) Shape {
 	shape := Shape{Resources: p.Use, GPUResource: -1, Milli: p.Milli, MIG: profiles(p)}
 	if p.Needs != nil {
 		shape.Selector, shape.Tolerations, shape.GPU = p.Needs.Selector, p.Needs.Tolerations, p.Needs.GPU
+		shape.Rules = p.Needs.Rules
 	}
 	if len(shape.MIG) > 0 || shape.Milli > 0 {
 		return shape // Its place on single GPUs says more than what it was counted as.

@@ -263,6 +263,9 @@ func (k *kit) shape(t *rapid.T) Shape {
 	if chance(t, 6, "tolerations") {
 		q.Tolerations = []cluster.Toleration{{Exists: true}}
 	}
+	if chance(t, 5, "rules") {
+		q.Rules = drawRules(t)
+	}
 	return q
 }
 

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
 )
@@ -34,9 +35,11 @@ func (p *planner) explain(g *gang) Explanation {
 	why := p.count(g)
 	why.Group = g.group.Name
 	g.extremes(&why)
+	why.NeedGPUs = int64(g.group.leastWhole()) * g.group.Pod.GPUs
 	empty, exact := g.ifEmpty()
 	empty.restrict(nil)
 	level := g.group.Topology.Required
+	why.NoLevel = level >= 0 && len(g.s.Domains(level)) == 0
 	for _, d := range g.candidates(g.s.Whole(), level) {
 		if !g.holdsKept(d) {
 			continue
@@ -104,8 +107,21 @@ func (p *planner) count(g *gang) Explanation {
 		if reason != Fits {
 			why.Removed[reason]++
 		}
+		if reason == ByPolicy {
+			why.refused(g.view.need.refusal(g.s.At(i).Machine))
+		}
 	}
 	return why
+}
+
+// refused counts one more node that Rules keep pods off.
+func (why *Explanation) refused(by string) {
+	i := slices.IndexFunc(why.Refusals, func(r Refusal) bool { return r.Why == by })
+	if i < 0 {
+		i = len(why.Refusals)
+		why.Refusals = append(why.Refusals, Refusal{Why: by})
+	}
+	why.Refusals[i].Nodes++
 }
 
 // keptFrom tells what of the request, rather than of the pod, keeps the group from a node.
@@ -132,7 +148,12 @@ func (g *gang) extremes(why *Explanation) {
 		if all := n.Allocatable.At(q.GPUResource); all > why.Largest {
 			why.Largest, why.LargestNode = all, n.Name
 		}
-		if free := q.freeGPUs(n); n.Ready && !n.Cordoned && free > why.MostFree {
+		if !n.Ready || n.Cordoned {
+			continue
+		}
+		free := q.freeGPUs(n)
+		why.FreeGPUs += free
+		if free > why.MostFree {
 			why.MostFree, why.MostFreeNode = free, n.Name
 		}
 	}
@@ -262,8 +283,9 @@ func (p *planner) domainScoreOf(g *gang, c *choice) *DomainScore {
 // scoreOf is the score of the node at position i, with its terms.
 func (p *planner) scoreOf(g *gang, i int) *NodeScore {
 	c := Candidate{Node: g.s.At(i), Pod: &g.view.need.Shape, Scoring: g.scoring, Seed: g.seed}
+	g.view.opine(&c, i)
 	scoreNode(p.strategy, &g.view.need, &c)
-	s := &NodeScore{Node: c.Node.Name, Score: p.strategy.Score(&c), Affinity: g.view.need.affinity(c.Node.Machine)}
+	s := &NodeScore{Node: c.Node.Name, Score: p.strategy.Score(&c), Affinity: g.view.need.affinity(c.Node.Machine), Opinion: c.Opinion}
 	if terms, ok := p.strategy.(TermExplainer); ok {
 		s.Terms = terms.Terms(&c)
 	}

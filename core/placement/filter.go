@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"math"
 	"strings"
 
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
@@ -29,8 +30,43 @@ func (q *need) filterKind(m *cluster.Machine) Reason {
 	return Fits
 }
 
-// suits is filterKind for a machine in service.
+// suits is filterKind for a machine in service. Rules come last: they may be dear.
 func (q *need) suits(m *cluster.Machine) Reason {
+	reason := q.matches(m)
+	if q.Rules != nil && reason == Fits && q.refusal(m) != "" {
+		return ByPolicy
+	}
+	return reason
+}
+
+// refusal is why the request's Rules keep pods off the machine, "" if they do not.
+func (q *need) refusal(m *cluster.Machine) string {
+	if q.Rules == nil {
+		return ""
+	}
+	return q.Rules.Judge(m, q.resources).Refusal
+}
+
+// opinion is how good the request's Rules find the machine, 0 to 100.
+func (q *need) opinion(m *cluster.Machine) float64 {
+	score := q.Rules.Judge(m, q.resources).Score
+	if math.IsNaN(score) {
+		return neutral
+	}
+	return within(score, 0, 100)
+}
+
+// opinionWeight is what opinions count beside the terms of a node's score, 0 for nothing.
+func (q *need) opinionWeight() float64 {
+	if q.Rules == nil {
+		return 0
+	}
+	t := Term{Weight: q.Rules.Weight()}
+	return weight(&t)
+}
+
+// matches is suits as far as the pod says it itself.
+func (q *need) matches(m *cluster.Machine) Reason {
 	switch {
 	case q.GPUs > 0 && m.Allocatable.At(q.GPUResource) == 0:
 		return NoSuchGPU

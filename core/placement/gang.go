@@ -213,6 +213,7 @@ func (g *gang) holdsKept(d cluster.Domain) bool {
 func (g *gang) score(i, placed int) float64 {
 	c := &g.work.queue.c
 	*c = Candidate{Node: g.s.At(i), Pod: &g.view.need.Shape, Placed: placed, Scoring: g.scoring, Seed: g.seed}
+	g.view.opine(c, i)
 	return scoreNode(g.strategy, &g.view.need, c)
 }
 

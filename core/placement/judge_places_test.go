@@ -16,6 +16,8 @@ func suitable(n *cluster.Node, r *Request, g *Group) bool {
 		return false
 	case q.Selector.Labels["zone"] != "" && n.Labels["zone"] != q.Selector.Labels["zone"]:
 		return false
+	case q.Rules != nil && q.Rules.(zoneRules).refused != "" && n.Labels["zone"] == q.Rules.(zoneRules).refused:
+		return false
 	case q.Missing != "", slices.Contains(r.Avoid, n.Name):
 		return false
 	case q.Milli > 0 && q.GPUs > 0 && (n.GPU.Replicas < 1 || 1000/n.GPU.Replicas < q.Milli):

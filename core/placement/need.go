@@ -19,6 +19,8 @@ type need struct {
 	whole bool
 	// offers are the resources that a share of a GPU may come from.
 	offers []shareResource
+	// resources is the table that the need was made ready for.
+	resources *cluster.Resources
 }
 
 // shareResource is a resource by which nodes give out shares of GPUs.
@@ -50,7 +52,7 @@ const (
 )
 
 func newNeed(shape *Shape, resources *cluster.Resources) need {
-	q := need{Shape: *shape}
+	q := need{Shape: *shape, resources: resources}
 	q.whole = q.GPUs > 0 && q.Milli == 0 &&
 		!strings.HasPrefix(q.GPUResourceName, migPrefix) && !strings.HasSuffix(q.GPUResourceName, sharedSuffix)
 	if q.Milli > 0 && q.GPUs == 0 {
@@ -217,12 +219,17 @@ func (q *need) offersShares(m *cluster.Machine) Reason {
 // fitsEmpty returns how many pods the machine would take if nothing ran and all of it worked,
 // and whether that is exact.
 func (q *need) fitsEmpty(m *cluster.Machine) (pods int32, exact bool) {
+	whole := m
 	if m.Broken != 0 {
 		mended := *m
 		mended.Broken = 0
-		m = &mended
+		whole = &mended
 	}
-	pods, _, exact = q.fits(&cluster.Node{Machine: m}, q.suits(m))
+	why := q.matches(whole)
+	if why == Fits && q.refusal(m) != "" {
+		why = ByPolicy // Asked about the machine as it is: Rules know it by its address.
+	}
+	pods, _, exact = q.fits(&cluster.Node{Machine: whole}, why)
 	return pods, exact
 }
 

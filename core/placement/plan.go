@@ -28,8 +28,9 @@ func Plan(s *cluster.Snapshot, r *Request, o Options) (Decision, error) {
 	}
 	d := p.plan()
 	if !d.Feasible && r.Preempts {
-		return p.preempt(d), nil
+		d = p.preempt(d)
 	}
+	d.Generation = s.Generation
 	return d, nil
 }
 
@@ -191,7 +192,7 @@ func (p *planner) gang(s *cluster.Snapshot, group *Group) *gang {
 func (p *planner) single(g *gang) (int, bool) {
 	group := g.group
 	picker, picks := p.strategy.(Picker)
-	picks = picks && len(group.Pod.Likes) == 0
+	picks = picks && len(group.Pod.Likes) == 0 && g.view.opinions == nil
 	if group.Count != 1 || p.seeded && !picks || len(p.request.Avoid) > 0 || group.Limits != nil || len(group.Kept) > 0 {
 		return 0, false
 	}

@@ -65,6 +65,7 @@ func (r *ranking) enter(v *view, i int) {
 	if v.fits[i] > 0 {
 		r.winner[r.size+i] = int32(i)
 		r.c = Candidate{Node: v.at.At(i), Pod: &v.need.Shape, Scoring: r.scoring}
+		v.opine(&r.c, i)
 		r.scores[i] = scoreNode(r.strategy, &v.need, &r.c)
 	}
 }
@@ -108,7 +109,26 @@ func scoreNode(strategy Strategy, q *need, c *Candidate) float64 {
 			}
 		}
 	}
+	if c.OpinionWeight > 0 {
+		return judgedScore(strategy, q, c)
+	}
 	return strategy.Score(c) + float64(q.affinity(c.Node.Machine))*likeScale
+}
+
+// opinionSteps is how finely opinions are told apart where they come before a strategy's score:
+// in tenths of a point, so that what is left of 53 bits still tells scores apart.
+const opinionSteps = 10
+
+// judgedScore is scoreNode for a request whose Rules have scores: a Weigher has weighed them in,
+// before all other strategies they come as they are; preferred node affinity is the workload's
+// own wish, and comes before both.
+func judgedScore(strategy Strategy, q *need, c *Candidate) float64 {
+	opinion := 0.0
+	if w, ok := strategy.(Weigher); !ok || !w.WeighsOpinions() {
+		opinion = math.Round(c.Opinion * opinionSteps)
+	}
+	liked := float64(q.affinity(c.Node.Machine)) * (100*opinionSteps + 1)
+	return strategy.Score(c) + (liked+opinion)*likeScale
 }
 
 // affinity returns the weights of the preferred terms that match the node.

@@ -22,6 +22,7 @@ const (
 	ShareTooSmall
 	NoMIG
 	InsideUnknown
+	ByPolicy
 	NodeTooSmall
 	GPUsBroken
 	GPUsTaken
@@ -38,7 +39,7 @@ func (r Reason) String() string {
 	names := [reasonCount]string{
 		"fits", "notReady", "cordoned", "tainted", "notSelected", "noSuchGPU", "noSuchResource",
 		"wrongProduct", "wrongArchitecture", "memoryTooSmall", "noShares", "shareTooSmall", "noMIG",
-		"insideUnknown",
+		"insideUnknown", "byPolicy",
 		"nodeTooSmall", "gpusBroken", "gpusTaken", "migTaken", "othersTaken", "notLocated",
 		"avoided", "limited",
 	}
@@ -78,6 +79,8 @@ func (r Reason) say(n int, shape *Shape) string {
 		return "without the MIG profiles asked for"
 	case InsideUnknown:
 		return "not telling which GPUs they have"
+	case ByPolicy:
+		return is + " refused by policy"
 	case NodeTooSmall:
 		return "too small even when empty"
 	case GPUsBroken:

@@ -84,6 +84,8 @@ type Shape struct {
 	Tolerations []cluster.Toleration
 	// Likes are preferred terms of node affinity with their weights.
 	Likes []Like
+	// Rules are those of the cluster's operator for the pod; nil for none.
+	Rules cluster.Rules
 }
 
 // Like is a preferred term of node affinity: nodes that match it are better by Weight (1-100).

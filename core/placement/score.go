@@ -10,17 +10,18 @@ import (
 const neutral = 50
 
 // nodeTerms returns the terms of a node's score, each 0 to 100 (requirement document 4,
-// "Scoring Pipeline"; hint is its "ML Placement Hint").
-func nodeTerms(c *Candidate) [4]Term {
+// "Scoring Pipeline"; hint is its "ML Placement Hint"), and last what the request's Rules say.
+func nodeTerms(c *Candidate) [5]Term {
 	var after stock
 	after.read(c)
 	after.take()
 	w := &c.Scoring.Node
-	return [4]Term{
+	return [5]Term{
 		{Name: "topology", Value: topologyTerm(c), Weight: w.Topology},
 		{Name: "resources", Value: resourcesTerm(&after), Weight: w.Resources},
 		{Name: "balance", Value: balanceTerm(&after), Weight: w.Balance},
 		{Name: "hint", Value: opinion(c.Scoring.Hint, c.Node.Name), Weight: w.Hint},
+		{Name: "policy", Value: c.Opinion, Weight: c.OpinionWeight},
 	}
 }
 

@@ -250,6 +250,8 @@ func oddCandidate(t *rapid.T) *Candidate {
 			Milli:       rapid.SampledFrom([]int{0, 1, 500, 999, 1000}).Draw(t, "share"),
 			Prefer:      rapid.SampledFrom([]Preference{AnyGPUs, PreferNVLink, PreferNUMA, PreferPCIe}).Draw(t, "prefer"),
 		},
+		Opinion:       rapid.Float64Range(0, 100).Draw(t, "opinion of the rules"),
+		OpinionWeight: odd(t, "weight of the rules"),
 	}
 	if rapid.Bool().Draw(t, "inside known") {
 		m.Board = mixedBoard(t, rapid.SampledFrom([][]int{nil, {0, -1, 0, 1}}).Draw(t, "NUMA"))
@@ -260,7 +262,7 @@ func oddCandidate(t *rapid.T) *Candidate {
 }
 
 // checkScores returns what is wrong with the scores of a drawn candidate, "" if nothing.
-func checkScores(t *rapid.T, terms func(*Candidate) [4]Term, mean func([]Term) float64) string {
+func checkScores(t *rapid.T, terms func(*Candidate) [5]Term, mean func([]Term) float64) string {
 	c := oddCandidate(t)
 	all := terms(c)
 	for _, term := range all {
@@ -297,8 +299,8 @@ func TestScorePropertyFindsMistakes(t *testing.T) {
 		}
 		return sum / total
 	}
-	edited := func(i int, value func(*Candidate) float64) func(*Candidate) [4]Term {
-		return func(c *Candidate) [4]Term {
+	edited := func(i int, value func(*Candidate) float64) func(*Candidate) [5]Term {
+		return func(c *Candidate) [5]Term {
 			terms := nodeTerms(c)
 			terms[i].Value = value(c)
 			return terms

@@ -42,7 +42,7 @@ func sameShape(a, b *Shape) bool {
 	return slices.Equal(a.Resources, b.Resources) &&
 		a.GPUResource == b.GPUResource && a.GPUResourceName == b.GPUResourceName && a.GPUs == b.GPUs &&
 		a.Missing == b.Missing && a.GPU == b.GPU && a.Milli == b.Milli && slices.Equal(a.MIG, b.MIG) &&
-		a.Include == b.Include && a.Prefer == b.Prefer && maps.Equal(a.Selector.Labels, b.Selector.Labels) &&
+		a.Include == b.Include && a.Prefer == b.Prefer && a.Rules == b.Rules && maps.Equal(a.Selector.Labels, b.Selector.Labels) &&
 		slices.Equal(a.Tolerations, b.Tolerations) &&
 		(len(a.Selector.Terms) == 0 && len(b.Selector.Terms) == 0 || reflect.DeepEqual(a.Selector.Terms, b.Selector.Terms)) &&
 		(len(a.Likes) == 0 && len(b.Likes) == 0 || reflect.DeepEqual(a.Likes, b.Likes))

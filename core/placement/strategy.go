@@ -11,7 +11,7 @@ import (
 
 // Strategy picks among the nodes that fit. To add one, implement it in a file of its own and
 // register it (docs/strategies.md). What else it wants to have a say in, it says by
-// implementing NodePreferrer, Packer, DomainScorer, TermExplainer or Seeded.
+// implementing NodePreferrer, Packer, DomainScorer, TermExplainer, Weigher or Seeded.
 type Strategy interface {
 	// Name is what users write in schedulingStrategy.
 	Name() string
@@ -65,6 +65,14 @@ type Seeded interface {
 	Seeded() bool
 }
 
+// Weigher is a Strategy that weighs the opinions of a request's Rules into its score
+// (Candidate.Opinion). For all others they come before the score.
+type Weigher interface {
+	Strategy
+	// WeighsOpinions tells whether it does.
+	WeighsOpinions() bool
+}
+
 // Picker is a Strategy that takes a node for a single pod by its number among those that fit,
 // whatever they are like.
 type Picker interface {
@@ -91,6 +99,9 @@ type Candidate struct {
 	Scoring *Scoring
 	// Seed is the request's seed.
 	Seed uint64
+	// Opinion is how good the request's Rules find the machine, 0 to 100, and OpinionWeight
+	// what that counts beside Scoring's weights; a weight of 0 is no opinion.
+	Opinion, OpinionWeight float64
 }
 
 // DomainCandidate is a domain that can hold the gang, as a DomainScorer sees it.

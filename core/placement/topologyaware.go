@@ -14,9 +14,15 @@ func (TopologyAware) Score(c *Candidate) float64 {
 	return mean(terms[:])
 }
 
+// WeighsOpinions implements Weigher: they are one more term.
+func (TopologyAware) WeighsOpinions() bool { return true }
+
 // Terms implements TermExplainer.
 func (TopologyAware) Terms(c *Candidate) []Term {
 	terms := nodeTerms(c)
+	if c.OpinionWeight == 0 {
+		return terms[:len(terms)-1]
+	}
 	return terms[:]
 }
 

@@ -36,6 +36,10 @@ type view struct {
 
 	// kinds is what filterKind says of each machine, reasons why no pod fits on a node.
 	kinds, reasons []Reason
+	// opinions is how good the shape's Rules find each machine, and weight what that counts; nil
+	// where they have no scores.
+	opinions []float64
+	weight   float64
 	room
 	// vague are the nodes, by position, on which more pods may fit than room says; nil as long as
 	// there are none.
@@ -96,7 +100,7 @@ func (v *view) sync(s *cluster.Snapshot) {
 	s.Changed(old, func(i int) {
 		n := s.At(i)
 		if n.Machine != old.At(i).Machine {
-			v.kinds[i] = v.need.filterKind(n.Machine)
+			v.kind(i, n.Machine)
 		}
 		v.take(s, i, n)
 		for _, r := range v.rankings {
@@ -112,12 +116,31 @@ func (v *view) rebuild(s *cluster.Snapshot) {
 	v.need = newNeed(&v.need.Shape, s.Resources)
 	v.kinds = resized(v.kinds, s.Len())
 	v.reasons = resized(v.reasons, s.Len())
+	v.opinions = nil
+	if v.weight = v.need.opinionWeight(); v.weight > 0 {
+		v.opinions = make([]float64, s.Len())
+	}
 	v.room.reset(s)
 	v.vague = nil
 	v.rankings, v.counted = nil, nil
 	for i, n := range s.Nodes() {
-		v.kinds[i] = v.need.filterKind(n.Machine)
+		v.kind(i, n.Machine)
 		v.take(s, i, n)
+	}
+}
+
+// kind judges what stays of the node at position i as work comes and goes.
+func (v *view) kind(i int, m *cluster.Machine) {
+	v.kinds[i] = v.need.filterKind(m)
+	if v.opinions != nil && v.kinds[i] == Fits {
+		v.opinions[i] = v.need.opinion(m)
+	}
+}
+
+// opine tells the candidate what the Rules say of the node at position i.
+func (v *view) opine(c *Candidate, i int) {
+	if v.opinions != nil {
+		c.Opinion, c.OpinionWeight = v.opinions[i], v.weight
 	}
 }
 

@@ -103,7 +103,9 @@ func (c *Change) words() string {
 func (why *Explanation) counts(shape *Shape) string {
 	var parts []string
 	for reason, n := range why.Removed {
-		if n > 0 {
+		if n > 0 && Reason(reason) == ByPolicy {
+			parts = append(parts, why.refusals(n)...)
+		} else if n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, Reason(reason).say(n, shape)))
 		}
 	}
@@ -114,6 +116,22 @@ func (why *Explanation) counts(shape *Shape) string {
 		return fmt.Sprintf("all %d nodes take at least one pod", why.Nodes)
 	}
 	return fmt.Sprintf("of %d nodes %s", why.Nodes, strings.Join(parts, ", "))
+}
+
+// saidRefusals bounds how many different refusals a sentence names.
+const saidRefusals = 3
+
+// refusals lists why the Rules keep pods off n nodes.
+func (why *Explanation) refusals(n int) []string {
+	var parts []string
+	for i, r := range why.Refusals {
+		if i == saidRefusals && len(why.Refusals) > saidRefusals+1 {
+			return append(parts, fmt.Sprintf("%d for %d more reasons of policy", n, len(why.Refusals)-i))
+		}
+		parts = append(parts, fmt.Sprintf("%d refused by %s", r.Nodes, r.Why))
+		n -= r.Nodes
+	}
+	return parts
 }
 
 // describe is the sentence of a plan.

@@ -45,6 +45,9 @@ func (r *recorder) MustRegister(all ...prometheus.Collector) {
 // gather registers the product's metrics and returns them with one series each.
 func gather() ([]*dto.MetricFamily, error) {
 	r := &recorder{Registry: prometheus.NewRegistry()}
+	if _, err := telemetry.NewExtender(r); err != nil {
+		return nil, err
+	}
 	if _, err := telemetry.New(r); err != nil {
 		return nil, fmt.Errorf("registering the metrics: %w", err)
 	}

@@ -21,12 +21,15 @@ const (
 	Fault = 1
 	// BadInput: what warp was given is wrong.
 	BadInput = 2
-	// Unexpected: an answer is not what its scenario expects.
+	// Unexpected: an answer is not what its scenario expects; Waiting: it is that something waits.
 	Unexpected = 3
+	Waiting    = 3
 )
 
 // Process is what a command uses of the process it runs in.
 type Process struct {
+	// Name is what the program was called as; as kubectl-warp it is a plugin of kubectl.
+	Name           string
 	Args           []string
 	In             io.Reader
 	Out, Err       io.Writer
@@ -50,6 +53,9 @@ func Run(p Process) (code int) {
 	err := root.Execute()
 	if err == nil {
 		return Done
+	}
+	if errors.Is(err, errWaiting) {
+		return Waiting
 	}
 	var problems problem.Problems
 	if errors.As(err, &problems) {
@@ -90,7 +96,10 @@ with the engine that places workloads in a cluster.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	if p.Name == "kubectl-warp" {
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl warp"}
+	}
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
-	root.AddCommand(newSim(p), newVersion())
+	root.AddCommand(newExplain(p), newSim(p), newVersion())
 	return root
 }

@@ -281,7 +281,7 @@ func (p *pass) fail(reason, message string) {
 // finish sets everything that says that the workload has ended.
 func (p *pass) finish(phase gpuv1alpha1.WorkloadPhase, reason, message string) {
 	p.enter(phase, "%s", message)
-	p.status().NextRetryTime = nil
+	p.status().NextRetryTime, p.status().Preempting = nil, nil
 	p.status().CompletionTime = ptr.To(metav1.NewTime(p.now))
 	p.condition(gpuv1alpha1.ConditionFinished, metav1.ConditionTrue, reason, message)
 }

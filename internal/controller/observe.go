@@ -92,6 +92,9 @@ func (p *pass) boundWhole() {
 		p.normal("Scheduled", "Bind", "%s bound to %s", pods(s.Pods.Desired), on(s))
 	}
 	p.condition(gpuv1alpha1.ConditionScheduled, metav1.ConditionTrue, "AllBound", "every pod of the gang is bound")
+	if p.is(gpuv1alpha1.ConditionPreempted) {
+		p.condition(gpuv1alpha1.ConditionPreempted, metav1.ConditionFalse, "BoundAnew", "it has another place")
+	}
 	if s.StartTime == nil {
 		now := metav1.NewTime(p.now)
 		s.StartTime = &now

@@ -102,6 +102,7 @@ func (p *pass) is(condition string) bool {
 func (p *pass) forgetPlan(reason, message string) {
 	s := p.status()
 	s.Placement, s.AssignedNode, s.AssignedNodes = nil, "", nil
+	s.Preempting = nil
 	s.Pods = gpuv1alpha1.PodCounts{}
 	s.NextRetryTime = nil
 	p.condition(gpuv1alpha1.ConditionPlanned, metav1.ConditionFalse, reason, message)

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -35,7 +36,8 @@ func (r *Reconciler) plan(ctx context.Context, p *pass) (bool, error) {
 		p.lookAgain(5 * debounce)
 		return true, nil
 	}
-	d, nodeOf, err := r.ask(p, state.Ask{Attempt: s.Attempt})
+	held := r.state.Reservation(p.workload.UID, p.now) != ""
+	d, nodeOf, err := r.ask(p, state.Ask{Attempt: s.Attempt, Now: p.now, Since: waitsSince(p.workload)})
 	if err != nil {
 		return r.refuse(p, err)
 	}
@@ -44,16 +46,16 @@ func (r *Reconciler) plan(ctx context.Context, p *pass) (bool, error) {
 		r.wait(p, &d)
 		return true, nil
 	}
-	s.JobName, s.JobUID = jobName(p.workload), ""
-	s.NextRetryTime = nil
-	now := metav1.NewTime(p.now)
-	s.LastScheduleTime = &now
-	s.Pods = gpuv1alpha1.PodCounts{Desired: int32(len(nodeOf))}
-	p.place(nodeOf)
-	p.condition(gpuv1alpha1.ConditionPlanned, metav1.ConditionTrue, "Planned", d.Why.Sentence)
-	p.condition(gpuv1alpha1.ConditionScheduled, metav1.ConditionFalse, "Binding", "the pods are on their way to their nodes")
-	p.enter(gpuv1alpha1.PhaseScheduling, "%s", d.Why.Sentence)
+	if held {
+		r.waker.freed() // It need not have taken the room that was held for it.
+	}
+	p.adopt(nodeOf, d.Why.Sentence)
+	s.Preempting = r.state.Victims(p.workload.UID)
+	if p.is(gpuv1alpha1.ConditionPreempted) {
+		p.condition(gpuv1alpha1.ConditionPreempted, metav1.ConditionFalse, "PlannedAnew", "it was planned anew after it had made way")
+	}
 	p.normal("Planned", "Plan", "%s; Job %s", d.Why.Sentence, s.JobName)
+	p.tellVictims()
 	// If the write fails, or its answer is lost, the room stays held: the next pass finds out
 	// which, and either goes on or plans again.
 	if err := r.writeStatus(ctx, p); err != nil {
@@ -80,31 +82,51 @@ func (r *Reconciler) ask(p *pass, ask state.Ask) (placement.Decision, map[int32]
 			p.lookAgain(r.config.AvoidFor)
 		}
 	}
-	r.metrics.Planned(outcome, r.clock.Since(start))
+	took := r.clock.Since(start)
+	r.metrics.Planned(outcome, took)
+	r.remember(p, &d, err, took)
 	return d, nodeOf, err
 }
 
 // wait leaves the workload waiting for room, with the reason. News of room wakes it.
 func (r *Reconciler) wait(p *pass, d *placement.Decision) {
-	reason := "NoRoom"
+	reason := reasonNoRoom
 	if d.Why.Never {
 		reason = "NeverFits"
 	}
+	sentence := d.Why.Sentence
+	held := r.state.Reservation(p.workload.UID, p.now)
+	if held != "" {
+		reason, sentence = reasonReserved, held+"; "+sentence
+	}
+	proposed := r.state.Proposal(p.workload.UID)
+	// What a move costs grows with time; that there is one is what is told at once, and once.
+	news := proposed != "" && !strings.Contains(p.before.Message, state.WouldStart)
+	if proposed != "" {
+		sentence += "; " + proposed
+	}
 	old := meta.FindStatusCondition(p.status().Conditions, gpuv1alpha1.ConditionPlanned)
 	p.waits, p.never = true, d.Why.Never
-	if old != nil && old.Reason == reason && old.ObservedGeneration == p.workload.Generation {
+	turned := old == nil || old.Reason != reason || old.ObservedGeneration != p.workload.Generation
+	switch {
+	case turned && held != "":
+		p.normal(reason, "Plan", "%s", held)
+	case turned:
+		p.warning(reason, "Plan", "%s", sentence)
+	case !news:
 		// Numbers in the sentence change with every pod that comes or goes. With hundreds of
 		// workloads waiting, writing each change would be most of the load on the API server.
 		if wait := r.waker.quiet(client.ObjectKeyFromObject(p.workload), p.now); wait > 0 {
 			p.lookAgain(wait)
 			return
 		}
-	} else {
-		p.warning(reason, "Plan", "%s", d.Why.Sentence)
 	}
-	p.condition(gpuv1alpha1.ConditionPlanned, metav1.ConditionFalse, reason, d.Why.Sentence)
+	if news {
+		p.normal("MoveProposed", "Plan", "%s", proposed)
+	}
+	p.condition(gpuv1alpha1.ConditionPlanned, metav1.ConditionFalse, reason, sentence)
 	p.status().NextRetryTime = nil
-	p.enter(gpuv1alpha1.PhasePending, "%s", d.Why.Sentence)
+	p.enter(gpuv1alpha1.PhasePending, "%s", sentence)
 }
 
 // place writes the nodes of the gang into the status.

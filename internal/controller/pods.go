@@ -110,6 +110,9 @@ func (r *Reconciler) giveUp(ctx context.Context, p *pass) (bool, error) {
 	if s.LastScheduleTime == nil || p.is(gpuv1alpha1.ConditionScheduled) {
 		return false, nil
 	}
+	if len(s.Preempting) > 0 && s.JobUID != "" {
+		return false, nil // makeWay says how long that may take.
+	}
 	since := s.LastScheduleTime.Time
 	for _, pod := range p.current() {
 		if pod.Spec.NodeName != "" {
@@ -318,7 +321,7 @@ func (r *Reconciler) memberDelay(p *pass, pod *corev1.Pod) time.Duration {
 	var last time.Time
 	failures := int32(0)
 	for _, other := range p.current() {
-		if other.Status.Phase == corev1.PodFailed {
+		if other.Status.Phase == corev1.PodFailed && !disrupted(other) {
 			failures++
 			if of, ok := state.Rank(other); ok && of == rank && endOf(other).After(last) {
 				last = endOf(other)

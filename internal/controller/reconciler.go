@@ -38,6 +38,8 @@ type Config struct {
 	BindTimeout time.Duration
 	// AvoidFor is how long a node that refused a pod is left out of that workload's plans.
 	AvoidFor time.Duration
+	// Reservations is how room is held for those that wait.
+	Reservations state.Reservations
 	// Workers is the number of workloads worked on at the same time.
 	Workers int
 }
@@ -49,6 +51,7 @@ type Reconciler struct {
 	live     client.Reader
 	state    *state.State
 	metrics  *telemetry.Metrics
+	decided  DecisionLog
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	beat     func()
@@ -82,6 +85,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if req == heartbeat() {
 		r.beat()
 		return ctrl.Result{}, nil
+	}
+	if req == reservations() {
+		return r.reserve(r.clock.Now()), nil
 	}
 	start := r.clock.Now()
 	r.waker.look(req.NamespacedName)
@@ -156,10 +162,12 @@ func (r *Reconciler) run(ctx context.Context, p *pass) error {
 		r.accept,
 		r.judge,
 		r.deadline,
+		r.yield,
 		r.plan,
 		r.giveUp,
 		r.makeJob,
 		r.sweep,
+		r.makeWay,
 		r.openGates,
 		r.observe,
 	} {
@@ -210,7 +218,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, p *pass) error {
 // count brings the metrics up to date with what the status write made true.
 func (r *Reconciler) count(p *pass) {
 	before, after := &p.before, p.status()
-	strategy := p.workload.Spec.SchedulingStrategy
+	strategy := r.state.Strategy(p.workload)
 	if scheduled(after) && !scheduled(before) {
 		r.metrics.Scheduled(strategy)
 		if before.StartTime == nil {
@@ -248,7 +256,8 @@ func (r *Reconciler) release(p *pass) {
 	}
 }
 
-// restore holds, once after a start, what plans written down by an earlier process promise.
+// restore holds, once after a start, what plans written down by an earlier process promise, and
+// room for those that wait.
 func (r *Reconciler) restore(ctx context.Context) error {
 	r.restoring.Lock()
 	defer r.restoring.Unlock()
@@ -261,7 +270,11 @@ func (r *Reconciler) restore(ctx context.Context) error {
 	}
 	for i := range all.Items {
 		w := &all.Items[i]
-		if w.Spec.ClassName != r.config.ClassName || w.Status.Phase.Finished() || len(w.Status.Placement) == 0 {
+		if w.Spec.ClassName != r.config.ClassName || w.Status.Phase.Finished() {
+			continue
+		}
+		if len(w.Status.Placement) == 0 {
+			r.restoreWaiting(w)
 			continue
 		}
 		// A plan that cannot be read holds nothing; its workload says so when its turn comes.
@@ -273,8 +286,16 @@ func (r *Reconciler) restore(ctx context.Context) error {
 			r.state.Confirm(w, podOf(w, t), nodeOf)
 		}
 	}
+	r.state.Reserve(r.clock.Now())
 	r.restored = true
 	return nil
+}
+
+// isRestored tells whether restore has done its work.
+func (r *Reconciler) isRestored() bool {
+	r.restoring.Lock()
+	defer r.restoring.Unlock()
+	return r.restored
 }
 
 // standingTemplate is the pod of the Job that stands, or the one that the spec asks for.

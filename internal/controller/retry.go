@@ -155,10 +155,8 @@ func retries(n int32) string {
 
 // exitOf says how the pod's first failed container ended, or what the pod says of itself.
 func exitOf(pod *corev1.Pod) string {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
-			return fmt.Sprintf("taken off its node (%s: %s)", c.Reason, c.Message)
-		}
+	if c := disruption(pod); c != nil {
+		return fmt.Sprintf("taken off its node (%s: %s)", c.Reason, c.Message)
 	}
 	if pod.DeletionTimestamp != nil {
 		return "deleted by somebody"
@@ -182,6 +180,18 @@ func exitOf(pod *corev1.Pod) string {
 	}
 	return "no reason given"
 }
+
+// disruption says by whom the pod was taken off its node, nil if it was not.
+func disruption(pod *corev1.Pod) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
+}
+
+func disrupted(pod *corev1.Pod) bool { return disruption(pod) != nil }
 
 func endOf(pod *corev1.Pod) time.Time {
 	end := pod.CreationTimestamp.Time

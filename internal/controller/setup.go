@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -19,16 +20,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
+	"github.com/reyisjones/gpu-orchestrator/internal/policy"
 	"github.com/reyisjones/gpu-orchestrator/internal/state"
 	"github.com/reyisjones/gpu-orchestrator/internal/telemetry"
 )
 
 // Parts are what a Reconciler is made of.
 type Parts struct {
-	Config  Config
-	State   *state.State
-	Metrics *telemetry.Metrics
-	Clock   clock.PassiveClock
+	Config Config
+	State  *state.State
+	// Policies are those that the state follows.
+	Policies *policy.Book
+	Metrics  *telemetry.Metrics
+	// Decisions is told of every decision; nil is nobody.
+	Decisions DecisionLog
+	Clock     clock.PassiveClock
 	// Beat is called whenever the control loop turned.
 	Beat func()
 }
@@ -42,6 +48,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, parts Parts) (synced func() bo
 		live:     mgr.GetAPIReader(),
 		state:    parts.State,
 		metrics:  parts.Metrics,
+		decided:  parts.Decisions,
 		recorder: mgr.GetEventRecorder("gpu-orchestrator"),
 		clock:    parts.Clock,
 		beat:     parts.Beat,
@@ -52,7 +59,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, parts Parts) (synced func() bo
 	if r.written, err = ownWrites(ctx, mgr); err != nil {
 		return nil, err
 	}
-	if err := addIndexes(ctx, mgr.GetCache()); err != nil {
+	if err := errors.Join(addIndexes(ctx, mgr.GetCache()), addVictimIndex(ctx, mgr.GetCache())); err != nil {
 		return nil, err
 	}
 	fed, err := r.state.Feed(ctx, mgr.GetCache(), r.waker.freed, r.waker.better)
@@ -81,7 +88,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, parts Parts) (synced func() bo
 	if err != nil {
 		return nil, fmt.Errorf("setting up the %s controller: %w", controllerName, err)
 	}
-	return synced, nil
+	if parts.Policies == nil {
+		return synced, nil
+	}
+	return synced, SetupPolicies(mgr, PolicyParts{Class: parts.Config.ClassName, Book: parts.Policies, Better: r.waker.better})
 }
 
 // refuseInventory says on a GPUNode why it is not gone by.
@@ -123,17 +133,36 @@ func (r *Reconciler) byPriority() handler.EventHandler {
 			priority = queueProgress
 		}
 		enqueue(q, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w)}, priority, 0)
+		for _, v := range w.Status.Preempting {
+			enqueue(q, ctrl.Request{NamespacedName: types.NamespacedName{Namespace: v.Namespace, Name: v.Name}}, queueProgress, 0)
+		}
 	}
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { add(e.Object, q) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { add(e.ObjectNew, q) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			add(e.ObjectNew, q)
+			r.addPreemptors(ctx, e.ObjectNew, q)
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
+			r.addPreemptors(ctx, e.Object, q)
 			// Somebody may have taken the finalizer away, so that no pass saw it go.
 			if w, ok := e.Object.(*gpuv1alpha1.GPUWorkload); ok {
 				r.forget(w)
 			}
 			add(e.Object, q)
 		},
+	}
+}
+
+// addPreemptors has those looked at that wait for the workload to make way.
+func (r *Reconciler) addPreemptors(ctx context.Context, victim client.Object, q queue) {
+	// Without an answer they are looked at a little later, when the victim's pods end.
+	list, err := r.preemptors(ctx, victim.GetUID())
+	if err != nil {
+		return
+	}
+	for i := range list {
+		enqueue(q, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list[i])}, queueProgress, 0)
 	}
 }
 

@@ -132,7 +132,7 @@ func buildJob(w *gpuv1alpha1.GPUWorkload, template *corev1.PodTemplateSpec, size
 	if w.Spec.RestartPolicy == gpuv1alpha1.RestartMember {
 		limit = max(0, maxRetries(w)-w.Status.RetryCount)
 	}
-	return &batchv1.Job{
+	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:   w.Namespace,
 			Name:        jobName(w),
@@ -152,6 +152,23 @@ func buildJob(w *gpuv1alpha1.GPUWorkload, template *corev1.PodTemplateSpec, size
 			Template:             *template,
 		},
 	}
+	// The API server takes a failure policy only where the kubelet does not start containers
+	// again itself.
+	if w.Spec.RestartPolicy == gpuv1alpha1.RestartMember && template.Spec.RestartPolicy == corev1.RestartPolicyNever {
+		job.Spec.PodFailurePolicy = ignoreDisruptions()
+	}
+	return job
+}
+
+// ignoreDisruptions has a member replaced without a retry if it was taken off its node: evicted,
+// drained, or its node is gone. That is no failure of what it runs.
+func ignoreDisruptions() *batchv1.PodFailurePolicy {
+	return &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+		Action: batchv1.PodFailurePolicyActionIgnore,
+		OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{
+			{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue},
+		},
+	}}}
 }
 
 func jobName(w *gpuv1alpha1.GPUWorkload) string { return state.JobName(w, w.Status.Attempt) }

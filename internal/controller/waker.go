@@ -65,6 +65,7 @@ func (w *waker) start(ctx context.Context, q queue) error {
 	w.mu.Lock()
 	w.queue = q
 	w.mu.Unlock()
+	enqueue(q, reservations(), queueProgress, reserveAfter)
 	go func() {
 		tick := time.NewTicker(heartbeatEvery)
 		defer tick.Stop()
@@ -152,6 +153,18 @@ func (w *waker) wake(all bool) {
 		}
 		w.waiting[key] = e
 		enqueue(w.queue, ctrl.Request{NamespacedName: key}, e.priority, debounce)
+	}
+	if len(w.waiting) > 0 {
+		enqueue(w.queue, reservations(), queueProgress, reserveAfter)
+	}
+}
+
+// again has one that waits looked at.
+func (w *waker) again(key types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if e, ok := w.waiting[key]; ok && w.queue != nil {
+		enqueue(w.queue, ctrl.Request{NamespacedName: key}, e.priority, 0)
 	}
 }
 

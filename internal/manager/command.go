@@ -60,6 +60,8 @@ Settings come from the defaults, then from the file given by --config, then from
 	f.StringVar(&flags.DefaultImage, "default-image", flags.DefaultImage, "image of workloads without a template")
 	f.StringVar(&flags.MetricsAddress, "metrics-bind-address", flags.MetricsAddress, "where metrics are served; 0 for nowhere")
 	f.StringVar(&flags.HealthAddress, "health-probe-bind-address", flags.HealthAddress, "where /healthz and /readyz are served; 0 for nowhere")
+	f.StringVar(&flags.APIAddress, "api-bind-address", flags.APIAddress, "where explanations are served to the API server, as :8443; 0 for nowhere")
+	f.StringVar(&flags.APICertDir, "api-cert-dir", flags.APICertDir, "folder of tls.crt and tls.key for that; without it a certificate that signs itself")
 	f.BoolVar(&flags.DebugScenario, "debug-scenario", flags.DebugScenario, "serve /debug/scenario beside the metrics, which names all workloads of the cluster")
 	f.BoolVar(&flags.LeaderElection.Enabled, "leader-elect", flags.LeaderElection.Enabled, "have replicas agree on one that acts")
 	f.StringVar(&flags.LeaderElection.Namespace, "leader-election-namespace", "", "namespace of the lease; in a pod its own")
@@ -80,6 +82,8 @@ func override(cmd *cobra.Command, config, flags *Config) {
 		"default-image":             func() { config.DefaultImage = flags.DefaultImage },
 		"metrics-bind-address":      func() { config.MetricsAddress = flags.MetricsAddress },
 		"health-probe-bind-address": func() { config.HealthAddress = flags.HealthAddress },
+		"api-bind-address":          func() { config.APIAddress = flags.APIAddress },
+		"api-cert-dir":              func() { config.APICertDir = flags.APICertDir },
 		"debug-scenario":            func() { config.DebugScenario = flags.DebugScenario },
 		"leader-elect":              func() { config.LeaderElection.Enabled = flags.LeaderElection.Enabled },
 		"leader-election-namespace": func() { config.LeaderElection.Namespace = flags.LeaderElection.Namespace },

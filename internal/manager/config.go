@@ -3,7 +3,6 @@ package manager
 import (
 	"fmt"
 	"os"
-	"regexp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
+	"github.com/reyisjones/gpu-orchestrator/core/placement"
+	"github.com/reyisjones/gpu-orchestrator/internal/state"
 )
 
 // Config is what an installation may set. Flags override what the file says.
@@ -21,12 +22,16 @@ type Config struct {
 	// DefaultImage runs in workloads without a template.
 	DefaultImage string `json:"defaultImage,omitempty"`
 	// TopologyLevels are the levels of the network and of the machines, outermost first.
-	TopologyLevels []TopologyLevel `json:"topologyLevels,omitempty"`
+	TopologyLevels []state.TopologyLevel `json:"topologyLevels,omitempty"`
 	// BindTimeout is how long a planned pod may wait for its scheduler before it is taken back
 	// and planned anew.
 	BindTimeout metav1.Duration `json:"bindTimeout,omitempty"`
 	// AvoidNodeFor is how long a node that refused a workload's pod is left out of its plans.
 	AvoidNodeFor metav1.Duration `json:"avoidNodeFor,omitempty"`
+	// Reservations is how room is held for workloads that wait.
+	Reservations Reservations `json:"reservations,omitempty"`
+	// Defragmentation is how workloads that may move make room for those that wait.
+	Defragmentation Defragmentation `json:"defragmentation,omitempty"`
 	// Workers is the number of workloads worked on at the same time.
 	Workers int `json:"workers,omitempty"`
 	// Client limits the requests to the API server.
@@ -34,6 +39,10 @@ type Config struct {
 	// MetricsAddress and HealthAddress are where metrics and probes are served, "0" for nowhere.
 	MetricsAddress string `json:"metricsAddress,omitempty"`
 	HealthAddress  string `json:"healthAddress,omitempty"`
+	// APIAddress is where explanations are served to the API server, "0" for nowhere. APICertDir
+	// holds tls.crt and tls.key for it; "" makes a certificate that signs itself.
+	APIAddress string `json:"apiAddress,omitempty"`
+	APICertDir string `json:"apiCertDir,omitempty"`
 	// DebugScenario serves /debug/scenario beside the metrics. It names all workloads of the
 	// cluster to whoever can reach it.
 	DebugScenario bool `json:"debugScenario,omitempty"`
@@ -50,11 +59,24 @@ type Config struct {
 	StallAfter metav1.Duration `json:"stallAfter,omitempty"`
 }
 
-// TopologyLevel names a level and the node labels that carry it; the first that a node has
-// counts.
-type TopologyLevel struct {
-	Name   string   `json:"name"`
-	Labels []string `json:"labels"`
+// Reservations is how room is held for workloads that wait.
+type Reservations struct {
+	// Max is how many workloads may hold room at a time; 0 switches reservations off.
+	Max int `json:"max"`
+	// Patience is how long a workload waits before it may hold room.
+	Patience metav1.Duration `json:"patience"`
+	// MaxWait is for how long others may pass a workload by what they say of their run time.
+	MaxWait metav1.Duration `json:"maxWait"`
+}
+
+// Defragmentation is how workloads that may move make room for those that wait.
+type Defragmentation struct {
+	// Enabled has moves carried out; otherwise they are proposed and no more.
+	Enabled bool `json:"enabled"`
+	// MaxMoves is the most workloads that move for one that waits; 0 proposes nothing.
+	MaxMoves int `json:"maxMoves"`
+	// Window is the time between moves for one workload and those for another.
+	Window metav1.Duration `json:"window"`
 }
 
 // ClientLimits are requests a second on average and at once.
@@ -77,13 +99,20 @@ type LeaderElection struct {
 func DefaultConfig() Config {
 	return Config{
 		DefaultImage:   "nvcr.io/nvidia/k8s/cuda-sample:vectoradd-cuda12.5.0-ubuntu22.04",
-		TopologyLevels: defaultLevels(),
+		TopologyLevels: state.DefaultLevels(),
 		BindTimeout:    metav1.Duration{Duration: 30 * time.Second},
 		AvoidNodeFor:   metav1.Duration{Duration: 2 * time.Minute},
-		Workers:        16,
-		Client:         ClientLimits{QPS: 200, Burst: 400},
-		MetricsAddress: ":8080",
-		HealthAddress:  ":8081",
+		Reservations: Reservations{
+			Max:      placement.DefaultMaxReservations,
+			Patience: metav1.Duration{Duration: 5 * time.Minute},
+			MaxWait:  metav1.Duration{Duration: placement.DefaultMaxWait},
+		},
+		Defragmentation: Defragmentation{MaxMoves: 2, Window: metav1.Duration{Duration: 10 * time.Minute}},
+		Workers:         16,
+		Client:          ClientLimits{QPS: 200, Burst: 400},
+		MetricsAddress:  ":8080",
+		HealthAddress:   ":8081",
+		APIAddress:      "0",
 		LeaderElection: LeaderElection{
 			LeaseDuration: metav1.Duration{Duration: 6 * time.Second},
 			RenewDeadline: metav1.Duration{Duration: 4 * time.Second},
@@ -92,20 +121,6 @@ func DefaultConfig() Config {
 		Webhooks:       defaultWebhooks(),
 		StartupTimeout: metav1.Duration{Duration: 2 * time.Minute},
 		StallAfter:     metav1.Duration{Duration: time.Minute},
-	}
-}
-
-// defaultLevels knows the labels of the clouds, of GPU feature discovery, and of topograph in
-// the three generations that are about.
-func defaultLevels() []TopologyLevel {
-	return []TopologyLevel{
-		{Name: "region", Labels: []string{"topology.kubernetes.io/region"}},
-		{Name: "zone", Labels: []string{"topology.kubernetes.io/zone"}},
-		{Name: "spine", Labels: []string{"gpu.warp.dev/spine", "network.topology.nvidia.com/spine", "fabric.topograph.run/tier-2"}},
-		{Name: "leaf", Labels: []string{"gpu.warp.dev/leaf", "network.topology.nvidia.com/leaf", "network.topology.nvidia.com/block", "fabric.topograph.run/tier-1"}},
-		{Name: "rack", Labels: []string{"gpu.warp.dev/rack", "topology.kubernetes.io/rack"}},
-		{Name: "nvlink", Labels: []string{"gpu.warp.dev/nvlink-domain", "nvidia.com/gpu.clique", "network.topology.nvidia.com/accelerator", "accelerator.topograph.run/domain"}},
-		{Name: "host", Labels: []string{"kubernetes.io/hostname"}},
 	}
 }
 
@@ -132,7 +147,8 @@ func LoadConfig(path string) (Config, error) {
 	return config, nil
 }
 
-var levelName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+// maxReservations bounds how many may hold room: each of them makes planning dearer for all.
+const maxReservations = 64
 
 // Validate returns everything that is wrong with the configuration.
 func (c *Config) Validate() error {
@@ -146,6 +162,18 @@ func (c *Config) Validate() error {
 	positive("avoidNodeFor", c.AvoidNodeFor)
 	positive("startupTimeout", c.StartupTimeout)
 	positive("stallAfter", c.StallAfter)
+	positive("reservations.maxWait", c.Reservations.MaxWait)
+	if c.Reservations.Patience.Duration < 0 {
+		errs = append(errs, field.Invalid(field.NewPath("reservations.patience"), c.Reservations.Patience.Duration.String(), "must not be less than 0"))
+	}
+	if c.Defragmentation.MaxMoves < 0 {
+		errs = append(errs, field.Invalid(field.NewPath("defragmentation.maxMoves"), c.Defragmentation.MaxMoves, "must not be less than 0, which proposes no moves"))
+	}
+	positive("defragmentation.window", c.Defragmentation.Window)
+	if c.Reservations.Max < 0 || c.Reservations.Max > maxReservations {
+		errs = append(errs, field.Invalid(field.NewPath("reservations.max"), c.Reservations.Max,
+			fmt.Sprintf("must be from 0, which switches reservations off, to %d", maxReservations)))
+	}
 	if c.ClassName != "" {
 		for _, problem := range validation.IsDNS1123Label(c.ClassName) {
 			errs = append(errs, field.Invalid(field.NewPath("className"), c.ClassName, "no workload can have this class: "+problem))
@@ -166,30 +194,21 @@ func (c *Config) Validate() error {
 			"must be leaseDuration > renewDeadline > retryPeriod > 0"))
 	}
 	errs = append(errs, c.validateWebhooks()...)
-	seen := make(map[string]bool)
-	for i, l := range c.TopologyLevels {
-		path := field.NewPath("topologyLevels").Index(i)
-		switch {
-		case !levelName.MatchString(l.Name):
-			errs = append(errs, field.Invalid(path.Child("name"), l.Name, "must be lower-case letters, digits and '-'"))
-		case seen[l.Name]:
-			errs = append(errs, field.Duplicate(path.Child("name"), l.Name))
-		}
-		seen[l.Name] = true
-		if len(l.Labels) == 0 {
-			errs = append(errs, field.Required(path.Child("labels"), "a level is read from node labels"))
-		}
-	}
+	errs = append(errs, state.ValidateLevels(field.NewPath("topologyLevels"), c.TopologyLevels)...)
 	if err := errs.ToAggregate(); err != nil {
 		return fmt.Errorf("checking the configuration: %w", err)
 	}
 	return nil
 }
 
-func (c *Config) levels() []cluster.Level {
-	levels := make([]cluster.Level, len(c.TopologyLevels))
-	for i, l := range c.TopologyLevels {
-		levels[i] = cluster.Level(l)
-	}
-	return levels
+func (c *Config) levels() []cluster.Level { return state.Levels(c.TopologyLevels) }
+
+func (c *Config) defragmentation() state.Defragmentation {
+	d := c.Defragmentation
+	return state.Defragmentation{Enabled: d.Enabled, MaxMoves: d.MaxMoves, Window: d.Window.Duration}
+}
+
+func (c *Config) reservations() state.Reservations {
+	r := c.Reservations
+	return state.Reservations{Max: r.Max, Patience: r.Patience.Duration, MaxWait: r.MaxWait.Duration}
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -25,6 +24,9 @@ import (
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
 	"github.com/reyisjones/gpu-orchestrator/internal/controller"
+	"github.com/reyisjones/gpu-orchestrator/internal/decisions"
+	"github.com/reyisjones/gpu-orchestrator/internal/policy"
+	"github.com/reyisjones/gpu-orchestrator/internal/policy/expression"
 	"github.com/reyisjones/gpu-orchestrator/internal/state"
 	"github.com/reyisjones/gpu-orchestrator/internal/telemetry"
 )
@@ -71,6 +73,15 @@ func (m *Manager) Run(ctx context.Context) error {
 		return err
 	}
 	world := state.New(m.config.levels(), strategies)
+	decided := decisions.New(decisions.DefaultLimits(), ctrl.Log.WithName("decisions"))
+	world.SetClass(m.config.ClassName)
+	world.SetReservations(m.config.reservations())
+	policies, err := m.policies(strategies)
+	if err != nil {
+		return err
+	}
+	world.Follow(policies)
+	world.SetDefragmentation(m.config.defragmentation(), time.Now())
 	loop := newLoop(clock.RealClock{}, m.config.StallAfter.Duration)
 	synced, err := controller.Setup(ctx, mgr, controller.Parts{
 		Config: controller.Config{
@@ -78,12 +89,15 @@ func (m *Manager) Run(ctx context.Context) error {
 			DefaultImage: m.config.DefaultImage,
 			BindTimeout:  m.config.BindTimeout.Duration,
 			AvoidFor:     m.config.AvoidNodeFor.Duration,
+			Reservations: m.config.reservations(),
 			Workers:      m.config.Workers,
 		},
-		State:   world,
-		Metrics: m.metrics,
-		Clock:   clock.RealClock{},
-		Beat:    loop.beat,
+		State:     world,
+		Policies:  policies,
+		Metrics:   m.metrics,
+		Decisions: decided,
+		Clock:     clock.RealClock{},
+		Beat:      loop.beat,
 	})
 	if err != nil {
 		return err
@@ -101,11 +115,31 @@ func (m *Manager) Run(ctx context.Context) error {
 			return err
 		}
 	}
+	if m.config.APIAddress != "0" {
+		if err := addExplanations(mgr, &m.config, world, decided, synced); err != nil {
+			return err
+		}
+	}
 	log.Info("starting", "class", m.config.ClassName, "strategies", strategies.Names(), "leaderElection", m.config.LeaderElection.Enabled)
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("running the controllers: %w", err)
 	}
 	return nil
+}
+
+// policies returns the book in which the cluster's policies are kept.
+func (m *Manager) policies(strategies *placement.Registry) (*policy.Book, error) {
+	compiler, err := expression.NewCompiler(m.config.levels(), policy.DefaultBudget())
+	if err != nil {
+		return nil, fmt.Errorf("setting up policies: %w", err)
+	}
+	return policy.NewBook(policy.Config{
+		Class:      m.config.ClassName,
+		Levels:     m.config.levels(),
+		Strategies: strategies,
+		Compiler:   compiler,
+		Budget:     policy.DefaultBudget(),
+	}), nil
 }
 
 func (m *Manager) options() ctrl.Options {
@@ -126,10 +160,8 @@ func (m *Manager) options() ctrl.Options {
 		RetryPeriod:                   &l.RetryPeriod.Duration,
 		LeaderElectionReleaseOnCancel: true,
 		Cache: cache.Options{
-			DefaultTransform: cache.TransformStripManagedFields(),
+			DefaultTransform: state.Trim,
 			ByObject: map[client.Object]cache.ByObject{
-				&corev1.Pod{}:  {Transform: state.Trim},
-				&corev1.Node{}: {Transform: state.Trim},
 				// Of Jobs only our own are read.
 				&batchv1.Job{}: {Label: ownLabel()},
 			},

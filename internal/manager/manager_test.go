@@ -46,17 +46,22 @@ func TestConfigFileOverridesDefaultsAndFlagsOverrideTheFile(t *testing.T) {
 
 func TestBadConfigurationsSayWhatIsWrong(t *testing.T) {
 	for text, says := range map[string]string{
-		"wrokers: 3":                              `unknown field "wrokers"`,
-		"workers: 0":                              "workers: Invalid value: 0: must be at least 1",
-		"className: Bad_Class":                    "className: Invalid value: \"Bad_Class\": no workload can have this class",
-		"client: {qps: -1}":                       "client: Invalid value",
-		"bindTimeout: -1s":                        "bindTimeout: Invalid value",
-		"stallAfter: 0s":                          "stallAfter: Invalid value",
-		"defaultImage: ''":                        "defaultImage: Required value",
-		"topologyLevels: [{name: Rack}]":          "topologyLevels[0].name: Invalid value",
-		"topologyLevels: [{name: rail}]":          "topologyLevels[0].labels: Required value",
-		"topologyLevels: [{name: r, labels: []}]": "topologyLevels[0].labels: Required value",
-		"leaderElection: {enabled: true, renewDeadline: 9s}":               "leaseDuration > renewDeadline",
+		"wrokers: 3":                                         `unknown field "wrokers"`,
+		"workers: 0":                                         "workers: Invalid value: 0: must be at least 1",
+		"className: Bad_Class":                               "className: Invalid value: \"Bad_Class\": no workload can have this class",
+		"client: {qps: -1}":                                  "client: Invalid value",
+		"reservations: {max: -1}":                            "reservations.max: Invalid value: -1: must be from 0, which switches reservations off, to 64",
+		"reservations: {patience: -1s}":                      "reservations.patience: Invalid value",
+		"reservations: {maxWait: 0s}":                        "reservations.maxWait: Invalid value",
+		"defragmentation: {maxMoves: -1}":                    "defragmentation.maxMoves: Invalid value: -1",
+		"defragmentation: {window: 0s}":                      "defragmentation.window: Invalid value",
+		"bindTimeout: -1s":                                   "bindTimeout: Invalid value",
+		"stallAfter: 0s":                                     "stallAfter: Invalid value",
+		"defaultImage: ''":                                   "defaultImage: Required value",
+		"topologyLevels: [{name: Rack}]":                     "topologyLevels[0].name: Invalid value",
+		"topologyLevels: [{name: rail}]":                     "topologyLevels[0].labels: Required value",
+		"topologyLevels: [{name: r, labels: []}]":            "topologyLevels[0].labels: Required value",
+		"leaderElection: {enabled: true, renewDeadline: 9s}": "leaseDuration > renewDeadline",
 		"topologyLevels: [{name: r, labels: [a]}, {name: r, labels: [b]}]": "topologyLevels[1].name: Duplicate value",
 	} {
 		config, err := LoadConfig(write(t, text))
@@ -142,7 +147,7 @@ func TestStartWaitsForTheClusterAndSaysWhy(t *testing.T) {
 	t.Run("all there", func(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprint(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"gpu.warp.dev/v1alpha1","resources":[{"name":"gpuworkloads","kind":"GPUWorkload","namespaced":true,"verbs":["get"]},{"name":"gpunodes","kind":"GPUNode","verbs":["get"]}]}`)
+			fmt.Fprint(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"gpu.warp.dev/v1alpha1","resources":[{"name":"gpuworkloads","kind":"GPUWorkload","namespaced":true,"verbs":["get"]},{"name":"gpunodes","kind":"GPUNode","verbs":["get"]},{"name":"placementpolicies","kind":"PlacementPolicy","verbs":["get"]}]}`)
 		}))
 		defer server.Close()
 		if err := waitForCluster(t.Context(), &rest.Config{Host: server.URL}, time.Minute, logr.Discard()); err != nil {

@@ -89,5 +89,5 @@ func (h *scenarios) scenario(ctx context.Context, key types.NamespacedName) ([]b
 	if err != nil {
 		return nil, err
 	}
-	return capture.Scenario("a live cluster, "+scenarioPath, snapshot, request)
+	return capture.Weighed("a live cluster, "+scenarioPath, snapshot, request, h.state.Weights(w))
 }

@@ -22,6 +22,7 @@ import (
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
 	"github.com/reyisjones/gpu-orchestrator/internal/controller"
+	"github.com/reyisjones/gpu-orchestrator/internal/policy"
 	"github.com/reyisjones/gpu-orchestrator/internal/sim"
 	"github.com/reyisjones/gpu-orchestrator/internal/state"
 )
@@ -65,7 +66,7 @@ func drawnAsk(t *rapid.T) *gpuv1alpha1.GPUWorkload {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "job.v1", UID: "job"},
 		Spec: gpuv1alpha1.GPUWorkloadSpec{
 			ModelName: "m", GPUCount: rapid.Int32Range(1, 5).Draw(t, "GPUs asked for"), Parallelism: rapid.Int32Range(1, 6).Draw(t, "pods"),
-			SchedulingStrategy: pick(t, "strategy", "leastLoaded", "binPack", "topologyAware", "fragmentationAware", "costOptimized"),
+			SchedulingStrategy: pick(t, "strategy", "", "leastLoaded", "binPack", "topologyAware", "topologyAware", "fragmentationAware", "costOptimized"),
 			Priority:           pick(t, "priority", gpuv1alpha1.PriorityLow, gpuv1alpha1.PriorityCritical),
 		},
 	}
@@ -197,15 +198,54 @@ func drawnPods(t *rapid.T, s *state.State, nodes int) (pods []*corev1.Pod) {
 	return pods
 }
 
-func newScenarios(t testing.TB, w *gpuv1alpha1.GPUWorkload) *scenarios {
+// drawnPolicies is a book with a policy that holds for every workload, or without.
+func drawnPolicies(t *rapid.T, tb testing.TB) *policy.Book {
+	strategies, err := placement.NewRegistry(placement.Builtin()...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	b, err := (&Manager{config: DefaultConfig()}).policies(strategies)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p := &gpuv1alpha1.PlacementPolicy{ObjectMeta: metav1.ObjectMeta{Name: "drawn", UID: "drawn", Generation: 1}}
+	if pick(t, "policy", true, false) {
+		if pick(t, "filters", true, false) {
+			p.Spec.Filters = []gpuv1alpha1.PlacementFilter{{Name: "f", Expression: pick(t, "filter",
+				`node.labels[?'pool'].orValue('a') == 'a'`, `node.labels['pool'] != 'b'`, `node.gpu.memoryMiB > 0 || workload.gpuCount < 3`), Message: "drawn: it is so"}}
+		}
+		if pick(t, "scores", true, false) {
+			p.Spec.Scores = []gpuv1alpha1.PlacementScore{{Name: "s", Weight: 70, Expression: pick(t, "score",
+				`node.labels[?'pool'].orValue('') == 'b' ? 90 : 30`, `node.gpu.memoryMiB / 1000`, `int(node.labels['pool'])`)}}
+		}
+		if pick(t, "weighs", true, true, false) {
+			p.Spec.Weights = &gpuv1alpha1.ScoreWeights{
+				Node:   &gpuv1alpha1.NodeScoreWeights{Topology: ptr.To(int32(0)), Resources: ptr.To(int32(0)), Balance: ptr.To(pick(t, "balance", int32(0), 300)), Hint: ptr.To(int32(1))},
+				Domain: &gpuv1alpha1.DomainScoreWeights{Utilization: ptr.To(pick(t, "utilization", int32(0), 500))},
+			}
+		}
+		p.Spec.Defaults = &gpuv1alpha1.PlacementDefaults{SchedulingStrategy: "binPack", Topology: &gpuv1alpha1.DefaultTopology{Preferred: pick(t, "default level", "", "leaf")}}
+		b.Set(p, 10)
+		if r, ok := b.Report("drawn"); !ok || r.Problem != nil {
+			tb.Fatalf("the drawn policy is not in force: %v", r.Problem)
+		}
+	}
+	return b
+}
+
+func newScenarios(t testing.TB, w *gpuv1alpha1.GPUWorkload, policies ...*policy.Book) *scenarios {
 	t.Helper()
 	strategies, err := placement.NewRegistry(placement.Builtin()...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	config := DefaultConfig()
+	world := state.New(config.levels(), strategies)
+	for _, b := range policies {
+		world.Follow(b)
+	}
 	return &scenarios{
-		state: state.New(config.levels(), strategies), defaultImage: "image", synced: func() bool { return true },
+		state: world, defaultImage: "image", synced: func() bool { return true },
 		get: func(_ context.Context, key types.NamespacedName) (*gpuv1alpha1.GPUWorkload, error) {
 			if key.Name != w.Name {
 				return nil, apierrors.NewNotFound(schema.GroupResource{}, key.Name)
@@ -225,7 +265,7 @@ func get(h http.Handler, query string) *httptest.ResponseRecorder {
 // scenario that was told just before differs.
 func checkSameAnswer(t *rapid.T, tb testing.TB, spoil func(string) string) string {
 	w := drawnAsk(t)
-	h := newScenarios(tb, w)
+	h := newScenarios(tb, w, drawnPolicies(t, tb))
 	nodes := rapid.IntRange(1, 10).Draw(t, "nodes")
 	for i := range nodes {
 		h.state.SetNode(drawnNode(t, fmt.Sprintf("n%d", i)))
@@ -323,6 +363,10 @@ func TestScenarioPropertyFindsMistakes(t *testing.T) {
 		"the minimum is lost":     without("minCount:"),
 		"what is inside is lost":  without("gpus: {"),
 		"who holds which is lost": without("    gpus: ["),
+		"the policy is lost": func(text string) string {
+			before, _, _ := strings.Cut(text, "\npolicy:\n")
+			return before + "\n"
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := false
@@ -337,6 +381,56 @@ func TestScenarioPropertyFindsMistakes(t *testing.T) {
 				t.Error("the property holds for a broken file")
 			}
 		})
+	}
+}
+
+// The weights of a policy are part of the file: without them best fit would win, which they say
+// counts for nothing.
+func TestScenarioHasTheWeights(t *testing.T) {
+	w := &gpuv1alpha1.GPUWorkload{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "w", UID: "w"},
+		Spec:       gpuv1alpha1.GPUWorkloadSpec{ModelName: "m", GPUCount: 2, SchedulingStrategy: "topologyAware"},
+	}
+	strategies, err := placement.NewRegistry(placement.Builtin()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := (&Manager{config: DefaultConfig()}).policies(strategies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newScenarios(t, w, b)
+	for i, free := range []string{"8", "2"} {
+		list := corev1.ResourceList{"cpu": resource.MustParse("64"), "pods": resource.MustParse("9"), "nvidia.com/gpu": resource.MustParse(free)}
+		h.state.SetNode(&corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i), Labels: map[string]string{"kubernetes.io/hostname": fmt.Sprintf("n%d", i)}},
+			Status:     corev1.NodeStatus{Allocatable: list, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+		})
+	}
+	placed := func() string {
+		text := get(h, "?workload=a/w").Body.Bytes()
+		read, err := sim.Read(sim.Input{Name: "live.yaml", Data: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := sim.Place(read[0], sim.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for node := range answer.Placement["main"] {
+			return node
+		}
+		return answer.Reason
+	}
+	if got := placed(); got != "n1" {
+		t.Errorf("by the default weights on %s, want n1, the best fit", got)
+	}
+	p := &gpuv1alpha1.PlacementPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "p", Generation: 1}}
+	none := ptr.To(int32(0))
+	p.Spec.Weights = &gpuv1alpha1.ScoreWeights{Node: &gpuv1alpha1.NodeScoreWeights{Topology: none, Resources: none, Balance: none, Hint: ptr.To(int32(1))}}
+	b.Set(p, 2)
+	if got := placed(); got != "n0" {
+		t.Errorf("by the policy's weights on %s, want n0, the first of equals", got)
 	}
 }
 

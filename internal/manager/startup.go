@@ -61,7 +61,7 @@ func serves(client discovery.DiscoveryInterface) error {
 	case err != nil:
 		return err
 	}
-	for _, kind := range []string{"GPUWorkload", "GPUNode"} {
+	for _, kind := range []string{"GPUWorkload", "GPUNode", "PlacementPolicy"} {
 		if !slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind }) {
 			return noCRD(kind)
 		}

@@ -39,16 +39,28 @@ type Config struct {
 	Nodes       int
 	GPUsPerNode int
 	Profile     cluster.Profile
+	// Scheduler says who schedules: Stock, Second or Only.
+	Scheduler string
 	// Manager is false to leave this product out: its manifests are installed,
 	// its manager is not started.
 	Manager bool
 	// ManagerArgs are added to the manager's command line.
 	ManagerArgs []string
+	// Extender has the scheduler ask the extender about GPU pods; ExtenderIgnorable has it do
+	// without while the extender does not answer.
+	Extender, ExtenderIgnorable bool
 	// Demo runs the demonstration once the cluster is up.
 	Demo bool
 	// Once leaves after the demonstration instead of staying up.
 	Once bool
 }
+
+// Who schedules: the stock scheduler, ours beside it for the pods that name it, or ours alone.
+const (
+	Stock  = "stock"
+	Second = "second"
+	Only   = "only"
+)
 
 // Sandbox is one cluster. Make one with New; Run it once.
 type Sandbox struct {
@@ -97,6 +109,11 @@ func (s *Sandbox) run(ctx context.Context, mine *instance.Instance) error {
 	s.plane, err = controlplane.New(controlplane.Layout{Dir: s.Dir}, s.Executable, s.Nodes)
 	if err != nil {
 		return err
+	}
+	if s.Extender {
+		if err := s.plane.AddExtender(s.ExtenderIgnorable); err != nil {
+			return err
+		}
 	}
 	s.state.APIServer, s.state.Kubeconfig, s.state.Logs = s.plane.URL(), s.plane.Kubeconfig(), s.plane.Logs()
 	if s.Manager {

@@ -47,7 +47,10 @@ func (s *Sandbox) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	specs := []process.Spec{s.plane.ControllerManagerSpec(), s.plane.SchedulerSpec(), s.plane.KwokSpec(stages)}
+	specs := []process.Spec{s.plane.ControllerManagerSpec(), s.plane.KwokSpec(stages)}
+	if s.Scheduler != Only {
+		specs = append(specs, s.plane.SchedulerSpec())
+	}
 
 	s.admin = restConfig
 
@@ -106,7 +109,11 @@ func (s *Sandbox) createNodes(ctx context.Context, client kubernetes.Interface) 
 // the account that they define.
 func (s *Sandbox) install(ctx context.Context, restConfig *rest.Config, client kubernetes.Interface) error {
 	from := time.Now()
-	manager, err := install.Product(ctx, restConfig, config.FS, s.plane.ManagerWebhookURL())
+	local := install.Local{Webhooks: s.plane.ManagerWebhookURL()}
+	if s.Manager {
+		local.Port, local.CA = s.plane.ManagerAPI, s.plane.Authority().CAPEM()
+	}
+	manager, err := install.Product(ctx, restConfig, config.FS, local)
 	if err != nil {
 		return err
 	}
@@ -114,19 +121,48 @@ func (s *Sandbox) install(ctx context.Context, restConfig *rest.Config, client k
 	if err := os.WriteFile(s.plane.ManagerConfig(), []byte(manager.Config), 0o600); err != nil {
 		return fmt.Errorf("writing the manager's configuration: %w", err)
 	}
-	token, err := install.Token(ctx, client, manager)
-	if err != nil {
+	if err := s.login(ctx, client, s.plane.ManagerKubeconfig(), manager.Namespace, manager.Account); err != nil {
 		return err
 	}
-	user := manager.Namespace + "/" + manager.Account
-	if err := s.plane.Authority().WriteTokenKubeconfig(s.plane.ManagerKubeconfig(), s.plane.URL(), user, token); err != nil {
-		return err
+	if s.Scheduler != Stock {
+		if err := s.installScheduler(ctx, restConfig, client); err != nil {
+			return err
+		}
+	}
+	if s.Extender {
+		if err := s.startExtender(ctx, restConfig, client); err != nil {
+			return err
+		}
 	}
 	if !s.Manager {
 		// The kubeconfig stands ready for a manager that somebody else starts.
 		return nil
 	}
 	return s.launch(ctx, s.plane.ManagerSpec(manager.Namespace, s.ManagerArgs))
+}
+
+// installScheduler puts our scheduler's account and rights into the cluster and starts it as that.
+func (s *Sandbox) installScheduler(ctx context.Context, restConfig *rest.Config, client kubernetes.Interface) error {
+	ours, err := install.OurScheduler(ctx, restConfig, config.FS)
+	if err != nil {
+		return err
+	}
+	if err := s.plane.WriteOurSchedulerConfig(ours.Configs[s.Scheduler+".yaml"]); err != nil {
+		return err
+	}
+	if err := s.login(ctx, client, s.plane.OurSchedulerKubeconfig(), ours.Namespace, ours.Account); err != nil {
+		return err
+	}
+	return s.launch(ctx, s.plane.OurSchedulerSpec())
+}
+
+// login writes a kubeconfig with a token of a service account.
+func (s *Sandbox) login(ctx context.Context, client kubernetes.Interface, kubeconfig, namespace, account string) error {
+	token, err := install.Token(ctx, client, namespace, account)
+	if err != nil {
+		return err
+	}
+	return s.plane.Authority().WriteTokenKubeconfig(kubeconfig, s.plane.URL(), namespace+"/"+account, token)
 }
 
 // awaitDefaultAccount waits until pods can be made in namespace default: the API

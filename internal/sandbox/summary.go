@@ -20,6 +20,9 @@ func (s *Sandbox) summary() {
 		line("metrics", s.plane.ManagerMetricsURL())
 		line("health", s.plane.ManagerHealthURL())
 	}
+	if s.Extender {
+		line("extender", s.plane.ExtenderURL())
+	}
 	if !s.Manager {
 		line("manager's", s.plane.ManagerKubeconfig())
 	}

@@ -162,6 +162,7 @@ func (q *question) shape(g *Group) placement.Shape {
 		Prefer:      placement.Preference(g.Prefer),
 		Selector:    selector(g),
 		Tolerations: tolerations(g),
+		Rules:       q.rules,
 	}
 	shape.GPUResource = q.resources.Index(shape.GPUResourceName)
 	shape.GPUs = g.Requests[shape.GPUResourceName]

@@ -37,6 +37,7 @@ func (s *Scenario) check() {
 	c.allUplinks()
 	c.allRunning()
 	c.allScoring()
+	c.policy()
 	c.defragment()
 	c.allExpected()
 	if s.Expect == nil || !s.Expect.Invalid {

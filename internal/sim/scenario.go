@@ -13,6 +13,7 @@ type Scenario struct {
 	Running []Running `yaml:"running"`
 	Request Request   `yaml:"request"`
 	Scoring *Scoring  `yaml:"scoring"`
+	Policy  *Policy   `yaml:"policy"`
 	Expect  *Expect   `yaml:"expect"`
 	// Defragment asks for moves where there is no room.
 	Defragment *Defragment `yaml:"defragment"`

@@ -122,6 +122,7 @@ func reasonText(reason string) string {
 		"notLocated":        "without a label of the level",
 		"avoided":           "avoided",
 		"insideUnknown":     "whose GPUs are not known one by one",
+		"byPolicy":          "refused by policy",
 		"limited":           "where the group has no pods to keep",
 	}[reason]
 	if !ok {

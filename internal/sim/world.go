@@ -23,11 +23,13 @@ type world struct {
 	// boards are those built so far, by wiring: nodes of a kind share theirs, and what it
 	// works out.
 	boards map[string]*gpu.Board
+	// rules are what the scenario's policy says, nil for none.
+	rules cluster.Rules
 }
 
 // newWorld builds the cluster of a scenario with what runs in it.
 func newWorld(s *Scenario) (*world, error) {
-	w := &world{Scenario: s, resources: resourcesOf(s), workloads: workloadsOf(s), boards: map[string]*gpu.Board{}}
+	w := &world{Scenario: s, resources: resourcesOf(s), workloads: workloadsOf(s), boards: map[string]*gpu.Board{}, rules: s.judgements()}
 	levels := make([]cluster.Level, len(s.Levels))
 	for i, key := range s.Levels {
 		levels[i] = cluster.Level{Name: key, Labels: []string{key}}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -127,5 +128,68 @@ func BenchmarkWorkloadOfThousandPodsChanges(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		w.Spec.Priority = []gpuv1alpha1.WorkloadPriority{gpuv1alpha1.PriorityLow, gpuv1alpha1.PriorityHigh}[i%2]
 		s.SetWorkload(w)
+	}
+}
+
+// waitingState is 1,000 full nodes, of whose workloads half say how long they run, a thousand
+// workloads that wait, one in ten of them a gang of 16 nodes, and four that hold room.
+func waitingState(b *testing.B) (*State, []*gpuv1alpha1.GPUWorkload) {
+	b.Helper()
+	s := newState(b)
+	s.SetReservations(Reservations{Max: 4, Patience: time.Minute, MaxWait: time.Hour})
+	for i := range 1000 {
+		name := fmt.Sprintf("node-%04d", i)
+		n := gpuNode(name, 8)
+		n.Labels["gpu.warp.dev/leaf"] = fmt.Sprintf("leaf-%03d", i/16)
+		s.SetNode(n)
+		w := workload(fmt.Sprintf("runs-%04d", i), 1, 8)
+		if i%2 == 0 {
+			lasts(w, time.Duration(1+i%97)*10*time.Minute)
+		}
+		s.SetWorkload(w)
+		s.SetPod(gpuPod(w.Name, 8, memberPod(w, 0, 0), boundSince(name, time.Duration(i%10)*time.Minute)))
+	}
+	var waiting []*gpuv1alpha1.GPUWorkload
+	for i := range 1000 {
+		w := workload(fmt.Sprintf("waits-%04d", i), 1, 1+int32(i%8))
+		if i%10 == 0 {
+			w = workload(w.Name, 16, 8)
+			w.Spec.Topology = &gpuv1alpha1.TopologyRequirements{Preferred: "leaf"}
+		}
+		if i%3 == 0 {
+			lasts(w, time.Duration(1+i%31)*time.Minute)
+		}
+		if _, ok := asks(s, w, noon(), time.Duration(1000-i)*time.Second); ok {
+			b.Fatal("there is room")
+		}
+		waiting = append(waiting, w)
+	}
+	s.Reserve(noon())
+	if len(s.reservations.held) != 4 {
+		b.Fatalf("%d hold room", len(s.reservations.held))
+	}
+	return s, waiting
+}
+
+// BenchmarkReserveAmongThousandWaiting decides for whom room is held.
+func BenchmarkReserveAmongThousandWaiting(b *testing.B) {
+	s, _ := waitingState(b)
+	for b.Loop() {
+		s.Reserve(noon())
+	}
+}
+
+// BenchmarkThousandWaitingAreWoken has a pod end and all that wait ask again.
+func BenchmarkThousandWaitingAreWoken(b *testing.B) {
+	s, waiting := waitingState(b)
+	pod := gpuPod("runs-0500", 8, memberPod(workload("runs-0500", 1, 8), 0, 0), boundSince("node-0500", 0))
+	for b.Loop() {
+		s.DropPod(pod.UID)
+		for _, w := range waiting {
+			if _, ok := asks(s, w, noon(), time.Minute); ok {
+				s.Release(w.UID)
+			}
+		}
+		s.SetPod(pod)
 	}
 }

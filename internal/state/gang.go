@@ -154,6 +154,11 @@ func IsGPU(name string) bool {
 func (s *State) PodQuestion(pod *corev1.Pod, g *PodGang, count, least int, kept []string) (placement.Request, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.podQuestion(pod, g, count, least, kept)
+}
+
+// podQuestion is PodQuestion for callers that hold the lock.
+func (s *State) podQuestion(pod *corev1.Pod, g *PodGang, count, least int, kept []string) (placement.Request, error) {
 	r := placement.Request{Name: pod.Namespace + "/" + pod.Name, Strategy: g.Strategy, Seed: seed(pod.UID, 0)}
 	if g.IsGang() {
 		r.Name = g.Name.String()

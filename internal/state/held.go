@@ -11,6 +11,7 @@ import (
 
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
+	"github.com/reyisjones/gpu-orchestrator/core/placement"
 )
 
 // held is something that holds room on a node: a bound pod, or the promise of a plan to a member
@@ -24,7 +25,11 @@ type held struct {
 	name string
 	// priority is the pod's own, of pods that are not ours.
 	priority int32
-	work     *work
+	// attempt is that of the workload's Job, of pods and promises that are ours.
+	attempt int32
+	// since is when the pod was bound, in seconds since 1970; 0 for a promise.
+	since int64
+	work  *work
 	// slot is its place in work.members.
 	slot int
 	// made is what snapshots show of it. It is made anew when the workload changed.
@@ -36,6 +41,8 @@ type held struct {
 type workKey struct {
 	uid  types.UID
 	name string
+	// spared are pods that a scheduler does not evict: see companyOf.
+	spared bool
 }
 
 // work is a workload with all that it holds.
@@ -48,7 +55,16 @@ type work struct {
 	// edition of it; 0 is not known.
 	told       bool
 	generation int64
-	members    []*held
+	// source is that edition, nil while nothing is told.
+	source  *gpuv1alpha1.GPUWorkload
+	members []*held
+	// gpus is how many GPUs each pod holds; bound counts the members that are bound pods, and
+	// since adds up when they were.
+	gpus  float64
+	bound int
+	since int64
+	// estimate is how long it says that it runs.
+	estimate placement.Estimate
 	// use is the amounts of the last member: those of most are equal, and share one Vector.
 	use cluster.Vector
 }
@@ -61,10 +77,17 @@ func (s *State) heldBy(pod *corev1.Pod, node string) *held {
 	}
 	h := &held{node: node, use: podUse(pod, s.resources), uid: pod.UID}
 	key, ours := workOf(pod)
+	if s.podsAlone {
+		key, ours = companyOf(pod, key), false
+	}
 	if !ours && !s.listed(h.use) {
 		return h
 	}
 	h.name = pod.Namespace + "/" + pod.Name
+	if ours {
+		m, _ := memberOf(pod)
+		h.attempt, h.since = m.attempt, boundAt(pod)
+	}
 	if !ours && pod.Spec.Priority != nil {
 		h.priority = *pod.Spec.Priority
 	}
@@ -106,7 +129,7 @@ func (s *State) workFor(key workKey) *work {
 	w, ok := s.works[key]
 	if !ok {
 		// Until a GPUWorkload is told of, and of what is not ours for good, nothing is allowed.
-		w = &work{key: key, spec: &cluster.Workload{Name: key.name, Level: -1}}
+		w = &work{key: key, spec: &cluster.Workload{Name: key.name, Level: -1, Preemptible: s.podsAlone && !key.spared}}
 		s.works[key] = w
 	}
 	return w
@@ -145,6 +168,7 @@ func (s *State) take(h *held) {
 	w.use = h.use
 	h.slot = len(w.members)
 	w.members = append(w.members, h)
+	w.count(h, 1)
 	s.works[w.key] = w // It may have been forgotten since h was made.
 	if !w.ours() && (len(w.members) == 1 || h.priority > w.spec.Priority) {
 		s.setPriority(w, h.priority)
@@ -167,6 +191,7 @@ func (s *State) give(h *held) {
 		e.held = slices.Delete(e.held, i, i+1)
 	}
 	w := h.work
+	w.count(h, -1)
 	last := len(w.members) - 1
 	w.members[h.slot] = w.members[last]
 	w.members[h.slot].slot = h.slot
@@ -177,6 +202,14 @@ func (s *State) give(h *held) {
 		s.demote(w, h.priority)
 	case !w.told:
 		delete(s.works, w.key)
+	}
+}
+
+// count counts a member that is bound in (1) or out (-1).
+func (w *work) count(h *held, sign int) {
+	if h.since > 0 {
+		w.bound += sign
+		w.since += int64(sign) * h.since
 	}
 }
 

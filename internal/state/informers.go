@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,7 +15,7 @@ import (
 
 // Feed connects the state to the informers of a cache and returns a function that tells
 // whether everything that was there at the start has been taken in. Freed is called, without any
-// lock held, when a pod gave room back, and better when a node came or changed.
+// lock held, when a pod gave room back or a workload may be evicted that could not be, and better when a node came or changed.
 func (s *State) Feed(ctx context.Context, c cache.Cache, freed, better func()) (synced func() bool, err error) {
 	nodes, err := feed(ctx, c, &corev1.Node{}, toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { s.onNode(obj, better) },
@@ -49,21 +50,41 @@ func (s *State) Feed(ctx context.Context, c cache.Cache, freed, better func()) (
 	workloads, err := feed(ctx, c, &gpuv1alpha1.GPUWorkload{}, toolscache.ResourceEventHandlerFuncs{
 		AddFunc: s.onWorkload,
 		UpdateFunc: func(old, obj any) {
-			if was, ok := old.(*gpuv1alpha1.GPUWorkload); ok && replaced(was, obj) {
-				s.DropWorkload(was)
+			was, ok := old.(*gpuv1alpha1.GPUWorkload)
+			if ok && replaced(was, obj) {
+				s.onWorkloadGone(was, freed)
 			}
 			s.onWorkload(obj)
+			if now, is := obj.(*gpuv1alpha1.GPUWorkload); ok && is && yields(was, now) {
+				freed()
+			}
 		},
 		DeleteFunc: func(obj any) {
 			if w, ok := last(obj).(*gpuv1alpha1.GPUWorkload); ok {
-				s.DropWorkload(w)
+				s.onWorkloadGone(w, freed)
 			}
 		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("watching workloads: %w", err)
 	}
-	return func() bool { return nodes.HasSynced() && pods.HasSynced() && workloads.HasSynced() }, nil
+	guides, err := s.feedPolicies(ctx, c, better)
+	if err != nil {
+		return nil, err
+	}
+	return func() bool {
+		for _, has := range guides {
+			if !has() {
+				return false
+			}
+		}
+		return nodes.HasSynced() && pods.HasSynced() && workloads.HasSynced()
+	}, nil
+}
+
+// yields tells whether a workload may be evicted now by somebody who could not before.
+func yields(was, now *gpuv1alpha1.GPUWorkload) bool {
+	return now.Evictable() && (!was.Evictable() || Priority(now) < Priority(was))
 }
 
 // replaced tells whether the new object is another one of the same name.
@@ -75,6 +96,14 @@ func replaced(old client.Object, obj any) bool {
 func (s *State) onWorkload(obj any) {
 	if w, ok := obj.(*gpuv1alpha1.GPUWorkload); ok {
 		s.SetWorkload(w)
+	}
+}
+
+// onWorkloadGone gives back what is held for a workload, in case nobody saw it go.
+func (s *State) onWorkloadGone(w *gpuv1alpha1.GPUWorkload, freed func()) {
+	s.DropWorkload(w)
+	if s.Release(w.UID) {
+		freed()
 	}
 }
 
@@ -107,12 +136,14 @@ func last(obj any) any {
 	return obj
 }
 
-// Trim drops from cached objects what nothing here reads; it is a transform of the cache. At
-// ten thousand pods this is most of the memory.
+// Trim drops from cached objects what nothing here reads; it is a transform of the cache, for
+// objects of every kind. At ten thousand pods this is most of the memory.
 func Trim(obj any) (any, error) {
+	if o, ok := obj.(metav1.Object); ok {
+		o.SetManagedFields(nil)
+	}
 	switch o := obj.(type) {
 	case *corev1.Pod:
-		o.ManagedFields = nil
 		o.Spec.Volumes = nil
 		for i := range o.Spec.Containers {
 			trimContainer(&o.Spec.Containers[i])
@@ -121,8 +152,9 @@ func Trim(obj any) (any, error) {
 			trimContainer(&o.Spec.InitContainers[i])
 		}
 	case *corev1.Node:
-		o.ManagedFields = nil
 		o.Status.Images = nil
+	case *corev1.Namespace:
+		o.Annotations = nil
 	}
 	return obj, nil
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,6 +26,10 @@ type Ask struct {
 	InSlice bool
 	// Avoid are nodes that refused a pod of this workload a short while ago.
 	Avoid []string
+	// Now is the time: what would be lost with a workload that is evicted grows with it, and
+	// reservations come nearer. Since is from when on the workload waits; the zero
+	// time if it asks without waiting.
+	Now, Since time.Time
 }
 
 // narrow changes the group to what is asked of members that are replaced.
@@ -51,11 +56,16 @@ func (a *Ask) narrow(g *placement.Group) {
 // one step: no other plan sees the same room free. The hold ends by itself, member by member,
 // when pods are seen to hold their own, or with Release. The result maps ranks to nodes.
 //
+// Where the plan evicts others, the room is held beside what they still hold, so that nobody
+// else gets it once they have made way. Members that are replaced evict nobody, and wait for no
+// reservation of others.
+//
 // Errors are *InvalidError where the workload must change.
 func (s *State) Plan(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask Ask) (placement.Decision, map[int32]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, err := s.question(w, pod)
+	guide := s.guide(w)
+	r, err := s.question(w, pod, &guide)
 	if err != nil {
 		return placement.Decision{}, nil, err
 	}
@@ -63,12 +73,29 @@ func (s *State) Plan(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask Ask) (plac
 	r.Avoid = ask.Avoid
 	ask.narrow(&r.Groups[0])
 	s.release(w.UID, ask.Ranks)
-	d, err := placement.Plan(s.current(), &r, placement.Options{Strategies: s.strategies, Cache: &s.cache})
+	var held uint64
+	if ask.Ranks == nil {
+		held = s.before(w, &ask)
+	}
+	r.Preempts = r.Preempts && ask.Ranks == nil
+	d, err := s.decide(&r, guide.Scoring, held, ask.Now)
 	if err != nil {
 		return d, nil, &InvalidError{Field: "spec", Problem: err.Error()}
 	}
+	var movers []gpuv1alpha1.Victim
+	if !d.Feasible && ask.Ranks == nil && !d.Why.Never {
+		after, victims, ok := s.makeRoom(w, &r, held, ask.Now)
+		if !ok {
+			s.await(w, pod, ask.Since)
+			return d, nil, nil
+		}
+		d, movers = after, victims
+	}
 	if !d.Feasible {
 		return d, nil, nil
+	}
+	if ask.Ranks == nil {
+		s.leave(w.UID)
 	}
 	nodeOf := make(map[int32]string, d.Size())
 	for i, node := range d.Nodes() {
@@ -78,7 +105,9 @@ func (s *State) Plan(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask Ask) (plac
 		}
 		nodeOf[rank] = node
 	}
+	victims := append(s.victims(&d), movers...)
 	s.hold(w, ask.Attempt, use, nodeOf)
+	s.holds[w.UID].victims = victims
 	return d, nodeOf, nil
 }
 
@@ -117,7 +146,8 @@ func (s *State) Promised(uid types.UID, attempt, rank int32) (node string, ok bo
 	return promised.node, true
 }
 
-// Release gives back what plans of the workload still hold. Pods keep what they hold.
+// Release gives back what plans of the workload still hold and what is reserved for it. Pods keep
+// what they hold.
 // It reports whether anything was held.
 func (s *State) Release(uid types.UID) (freed bool) {
 	s.mu.Lock()
@@ -125,7 +155,7 @@ func (s *State) Release(uid types.UID) (freed bool) {
 	h, ok := s.holds[uid]
 	freed = ok && len(h.members) > 0
 	s.release(uid, nil)
-	return freed
+	return s.leave(uid) || freed
 }
 
 // ReleaseRanks gives back what is held for the given members only.
@@ -152,7 +182,7 @@ func (s *State) hold(w *gpuv1alpha1.GPUWorkload, attempt int32, pod cluster.Vect
 	prefix := h.job.Namespace + "/" + h.job.Name + "-"
 	for rank, node := range nodeOf {
 		s.give(h.members[rank])
-		promised := &held{node: node, use: h.pod, name: prefix + strconv.Itoa(int(rank)), work: work}
+		promised := &held{node: node, use: h.pod, name: prefix + strconv.Itoa(int(rank)), work: work, attempt: attempt}
 		h.members[rank], h.planned[rank] = promised, node
 		s.take(promised)
 	}

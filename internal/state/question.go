@@ -6,6 +6,7 @@ import (
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
+	"github.com/reyisjones/gpu-orchestrator/internal/policy"
 )
 
 // Question returns what Plan would ask about the whole workload, and the cluster it would ask:
@@ -15,7 +16,8 @@ import (
 func (s *State) Question(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod) (*cluster.Snapshot, *placement.Request, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, err := s.question(w, pod)
+	guide := s.guide(w)
+	r, err := s.question(w, pod, &guide)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -39,13 +41,19 @@ func (s *State) Question(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod) (*cluster.
 	return now.Next(s.generation, s.resources, changed), &r, nil
 }
 
-// question checks the workload and translates it. The caller holds the lock.
-func (s *State) question(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod) (placement.Request, error) {
+// question checks the workload and translates it; guide is what its policy asks. The caller holds
+// the lock.
+func (s *State) question(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, guide *policy.Guide) (placement.Request, error) {
 	if _, err := s.strategies.Get(w.Spec.SchedulingStrategy); w.Spec.SchedulingStrategy != "" && err != nil {
 		return placement.Request{}, &InvalidError{Field: "spec.schedulingStrategy", Problem: err.Error()}
 	}
 	if err := CheckAmounts(&pod.Spec); err != nil {
 		return placement.Request{}, &InvalidError{Field: "spec.template.spec", Problem: err.Error()}
 	}
-	return request(w, pod, s.levels, s.resources)
+	r, err := request(guided(w, guide), pod, s.levels, s.resources)
+	if err != nil {
+		return r, err
+	}
+	r.Groups[0].Pod.Rules = guide.Rules
+	return r, nil
 }

@@ -47,6 +47,7 @@ func request(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, levels []cluster.Level
 		Name:     w.Namespace + "/" + w.Name,
 		Strategy: w.Spec.SchedulingStrategy,
 		Priority: Priority(w),
+		Preempts: w.Evicts(),
 		Seed:     seed(w.UID, w.Status.Attempt),
 	}
 	if r.Strategy == "" {

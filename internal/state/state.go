@@ -6,9 +6,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
 	"github.com/reyisjones/gpu-orchestrator/core/gpu"
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
+	"github.com/reyisjones/gpu-orchestrator/internal/policy"
 )
 
 // State is the cluster as its informers tell it, plus the promises of plans that the cluster
@@ -16,6 +18,10 @@ import (
 type State struct {
 	levels     []cluster.Level
 	strategies *placement.Registry
+	// class is the className of this installation's workloads.
+	class string
+	// policies are those that workloads are placed by, nil for none.
+	policies *policy.Book
 
 	mu        sync.Mutex
 	resources *cluster.Resources
@@ -25,11 +31,21 @@ type State struct {
 	works     map[workKey]*work
 	// boards are those of the nodes, by wiring: nodes of a kind share theirs.
 	boards map[string]*gpu.Board
+	// gangs are the pods of gangs of plain pods, gangOf the gang of each.
+	gangs  map[types.NamespacedName]map[types.UID]GangMember
+	gangOf map[types.UID]types.NamespacedName
+	// assumed are the nodes of pods that are on their way there, see Assume.
+	assumed map[types.UID]string
+	// podsAlone says that all pods are judged by what they say themselves, see JudgePodsAlone.
+	podsAlone bool
 
 	generation uint64
 	snapshot   *cluster.Snapshot
 	changed    map[string]struct{}
 	reordered  bool
+
+	reservations reservations
+	moves        moves
 
 	// cache is what placement remembers from one plan to the next; models are the MIG
 	// geometries of the GPUs seen, nil for those that have none.
@@ -66,6 +82,8 @@ type hold struct {
 	members map[int32]*held
 	// planned is the whole plan, with the members that need no promise any more.
 	planned map[int32]string
+	// victims have to make way before the members find room.
+	victims []gpuv1alpha1.Victim
 }
 
 // New returns an empty State. Levels are the topology levels, outermost first.
@@ -79,6 +97,9 @@ func New(levels []cluster.Level, strategies *placement.Registry) *State {
 		holds:      make(map[types.UID]*hold),
 		works:      make(map[workKey]*work),
 		boards:     make(map[string]*gpu.Board),
+		gangs:      make(map[types.NamespacedName]map[types.UID]GangMember),
+		gangOf:     make(map[types.UID]types.NamespacedName),
+		assumed:    make(map[types.UID]string),
 		changed:    make(map[string]struct{}),
 		reordered:  true,
 		models:     make(map[cluster.GPUFacts]*gpu.Geometry),
@@ -132,8 +153,14 @@ func (s *State) DropNode(name string) {
 func (s *State) SetPod(pod *corev1.Pod) (freed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.setPod(pod)
+}
+
+// setPod is SetPod for callers that hold the lock.
+func (s *State) setPod(pod *corev1.Pod) (freed bool) {
+	s.join(pod)
 	old := s.pods[pod.UID]
-	next := podEntry{pod: pod, held: s.heldBy(pod, holdsNode(pod)), settled: old.settled}
+	next := podEntry{pod: pod, held: s.heldBy(pod, s.nodeOf(pod)), settled: old.settled}
 	m, isMember := memberOf(pod)
 	if isMember {
 		next.member = m
@@ -165,8 +192,15 @@ func (s *State) SetPod(pod *corev1.Pod) (freed bool) {
 func (s *State) DropPod(uid types.UID) (freed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.dropPod(uid)
+}
+
+// dropPod is DropPod for callers that hold the lock.
+func (s *State) dropPod(uid types.UID) (freed bool) {
+	s.leaveGang(uid)
 	old := s.pods[uid]
 	delete(s.pods, uid)
+	delete(s.assumed, uid)
 	s.give(old.held)
 	return old.held != nil
 }
@@ -194,14 +228,8 @@ func (s *State) learn(resources *cluster.Resources) {
 func (s *State) current() *cluster.Snapshot {
 	switch {
 	case s.reordered || s.snapshot == nil:
-		nodes := make([]*cluster.Node, 0, len(s.nodes))
-		for name := range s.nodes {
-			if n := s.frozen(name); n != nil {
-				nodes = append(nodes, n)
-			}
-		}
 		s.generation++
-		s.snapshot = cluster.NewSnapshot(s.generation, s.levels, s.resources, nodes)
+		s.snapshot = cluster.NewSnapshot(s.generation, s.levels, s.resources, s.all())
 	case len(s.changed) > 0:
 		nodes := make([]*cluster.Node, 0, len(s.changed))
 		for name := range s.changed {
@@ -215,6 +243,25 @@ func (s *State) current() *cluster.Snapshot {
 	s.reordered = false
 	clear(s.changed)
 	return s.snapshot
+}
+
+// all returns every node as it is now. Those that did not change come first, as the last
+// snapshot has them and in its order: what is nearly sorted is quickly put in order again.
+func (s *State) all() []*cluster.Node {
+	nodes := make([]*cluster.Node, 0, len(s.nodes))
+	if s.snapshot != nil {
+		for _, n := range s.snapshot.Nodes() {
+			if _, changed := s.changed[n.Name]; !changed {
+				nodes = append(nodes, n)
+			}
+		}
+	}
+	for name := range s.changed {
+		if n := s.frozen(name); n != nil {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
 }
 
 // frozen returns a copy of the node that nobody will write to, with what it holds now.

@@ -97,6 +97,7 @@ func drawnPod(t *rapid.T, uid, node, name string) *corev1.Pod {
 func drawnWorkload(t *rapid.T, name string) *gpuv1alpha1.GPUWorkload {
 	w := workload(name, 4, 1)
 	w.Spec.Priority = rapid.SampledFrom([]gpuv1alpha1.WorkloadPriority{"", "low", "critical"}).Draw(t, "importance")
+	w.Spec.Preemptible = rapid.SampledFrom([]*bool{nil, ptr.To(true), ptr.To(false)}).Draw(t, "preemptible")
 	if rapid.Bool().Draw(t, "elastic") {
 		w.Spec.MinParallelism = ptr.To(int32(2))
 	}
@@ -291,7 +292,8 @@ func TestPodsShowTheirWorkload(t *testing.T) {
 			t.Errorf("%s needs %v", p.Name, p.Needs)
 		}
 	}
-	ours := cluster.Workload{Name: "default/w", Priority: 30, MinMembers: 2}
+	// It is evicted whole or not at all, elastic or not.
+	ours := cluster.Workload{Name: "default/w", Priority: 30, Preemptible: true}
 	want := map[string]cluster.Workload{
 		"default/p0":                      ours,
 		"default/" + JobName(w, 0) + "-1": ours, // promised

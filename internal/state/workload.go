@@ -1,7 +1,7 @@
 package state
 
 import (
-	"reflect"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -16,16 +16,26 @@ func (s *State) SetWorkload(w *gpuv1alpha1.GPUWorkload) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.workFor(keyOf(w))
-	// Most news are of the status, which leaves the generation as it is.
-	if known.told && w.Generation != 0 && w.Generation == known.generation {
+	// Most news are of the status, which leaves the generation as it is; so do labels, by which
+	// policies select.
+	if known.told && w.Generation != 0 && w.Generation == known.generation && maps.Equal(w.Labels, known.source.Labels) {
 		return
 	}
-	known.told, known.generation = true, w.Generation
-	spec, needs := s.specOf(w), needsOf(w)
+	known.told, known.generation, known.source = true, w.Generation, w
+	s.specifyAnew(known)
+}
+
+// specifyAnew works out what the workload's pods have in common, from its source and the policy
+// that holds for it now.
+func (s *State) specifyAnew(known *work) {
+	guide := s.guide(known.source)
+	w := guided(known.source, &guide)
+	spec, needs := s.specOf(w), needsOf(w, guide.Rules)
+	known.gpus, known.estimate, spec.Cost = gpusOf(w), estimateOf(w), known.spec.Cost
 	if *spec == *known.spec {
 		spec = known.spec
 	}
-	if reflect.DeepEqual(needs, known.needs) {
+	if needs.Equal(known.needs) {
 		needs = known.needs
 	}
 	if spec != known.spec || needs != known.needs {
@@ -43,7 +53,7 @@ func (s *State) DropWorkload(w *gpuv1alpha1.GPUWorkload) {
 	if !ok {
 		return
 	}
-	known.told, known.generation = false, 0
+	known.told, known.generation, known.source = false, 0, nil
 	s.respecify(known, &cluster.Workload{Name: key.name, Level: -1}, nil)
 	if len(known.members) == 0 {
 		delete(s.works, key)
@@ -60,12 +70,11 @@ func (s *State) specOf(w *gpuv1alpha1.GPUWorkload) *cluster.Workload {
 	spec := &cluster.Workload{
 		Name:        w.Namespace + "/" + w.Name,
 		Priority:    Priority(w),
-		Preemptible: preemptible(w),
-		Movable:     movable(w),
-		Level:       placement.AnyLevel,
-	}
-	if w.Spec.MinParallelism != nil {
-		spec.MinMembers = int(*w.Spec.MinParallelism)
+		Preemptible: w.Evictable() && w.Spec.ClassName == s.class,
+		Movable:     w.Spec.Movable && w.Spec.ClassName == s.class,
+		// An elastic gang that runs does not shrink: it leaves its place whole.
+		MinMembers: 0,
+		Level:      placement.AnyLevel,
 	}
 	if t := w.Spec.Topology; t != nil && t.Required != "" {
 		if level, ok := cluster.FindLevel(s.levels, t.Required); ok {
@@ -75,24 +84,15 @@ func (s *State) specOf(w *gpuv1alpha1.GPUWorkload) *cluster.Workload {
 	return spec
 }
 
-// preemptible tells whether the workload may be evicted for one of higher priority. The API has
-// no field in which its owner agrees to that, and says of spec.priority that it evicts nobody:
-// so nobody is, until it does.
-func preemptible(*gpuv1alpha1.GPUWorkload) bool { return false }
-
-// movable tells whether the workload may be stopped and started elsewhere to make room for
-// others. Its owner cannot say so yet either.
-func movable(*gpuv1alpha1.GPUWorkload) bool { return false }
-
 // needsOf translates what a pod of the workload asks of a node beside amounts. It is read from
 // the workload and not from its pods: those ask for the one node that they were planned on.
-func needsOf(w *gpuv1alpha1.GPUWorkload) *cluster.Needs {
-	needs := cluster.Needs{GPU: gpuOf(w)}
+func needsOf(w *gpuv1alpha1.GPUWorkload, rules cluster.Rules) *cluster.Needs {
+	needs := cluster.Needs{GPU: gpuOf(w), Rules: rules}
 	if t := w.Spec.Template; t != nil {
 		pod := &corev1.Pod{Spec: t.Spec}
 		needs.Selector, needs.Tolerations = translateSelector(pod), translateTolerations(pod)
 	}
-	if reflect.DeepEqual(needs, cluster.Needs{}) {
+	if needs.Equal(&cluster.Needs{}) {
 		return nil
 	}
 	return &needs

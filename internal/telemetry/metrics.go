@@ -17,6 +17,8 @@ type Metrics struct {
 	timeToSchedule   *prometheus.HistogramVec
 	planDuration     *prometheus.HistogramVec
 	withdrawn        prometheus.Counter
+	preempted        prometheus.Counter
+	moved            prometheus.Counter
 	waiting          prometheus.Gauge
 	reconcileErrors  *prometheus.CounterVec
 	reconcileSeconds *prometheus.HistogramVec
@@ -56,6 +58,14 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 			Name: "warp_gpuworkload_withdrawn_pods_total",
 			Help: "Planned pods taken back because the scheduler did not bind them.",
 		}),
+		preempted: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "warp_gpuworkload_preempted_total",
+			Help: "GPUWorkloads that made way for one of higher priority.",
+		}),
+		moved: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "warp_gpuworkload_moved_total",
+			Help: "GPUWorkloads that moved elsewhere to make room for one that waited.",
+		}),
 		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "warp_gpuworkload_waiting",
 			Help: "GPUWorkloads that wait for room now.",
@@ -72,7 +82,7 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 	}
 	for _, c := range []prometheus.Collector{
 		m.scheduled, m.failed, m.retries, m.reconcile, m.timeToSchedule,
-		m.planDuration, m.withdrawn, m.waiting, m.reconcileErrors, m.reconcileSeconds,
+		m.planDuration, m.withdrawn, m.preempted, m.moved, m.waiting, m.reconcileErrors, m.reconcileSeconds,
 	} {
 		if err := r.Register(c); err != nil {
 			return nil, err
@@ -97,6 +107,12 @@ func (m *Metrics) Retried() { m.retries.Inc() }
 
 // Withdrawn counts a planned pod that was taken back.
 func (m *Metrics) Withdrawn() { m.withdrawn.Inc() }
+
+// Preempted counts a workload that made way for another.
+func (m *Metrics) Preempted() { m.preempted.Inc() }
+
+// Moved counts a workload that moved to make room for another.
+func (m *Metrics) Moved() { m.moved.Inc() }
 
 // Waiting tells how many workloads wait for room.
 func (m *Metrics) Waiting(n int) { m.waiting.Set(float64(n)) }

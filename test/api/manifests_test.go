@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/config"
 	"github.com/reyisjones/gpu-orchestrator/internal/sandbox/install"
 	"github.com/reyisjones/gpu-orchestrator/test/harness"
@@ -102,20 +103,20 @@ func rank(kind string) int {
 	return 1
 }
 
-// document is a GPUWorkload that we show to people.
+// document is an object of ours that we show to people.
 type document struct {
 	from   string
 	object *unstructured.Unstructured
 }
 
-// TestExamples applies, as a dry run, every GPUWorkload that the examples and the documents
+// TestExamples applies, as a dry run, every object of ours that the examples and the documents
 // show: people copy them.
 func TestExamples(t *testing.T) {
 	c := cluster(t)
 	space := namespace(t, c)
 	root := harness.Root(t)
 	var shown []document
-	for _, pattern := range []string{"examples/*.yaml", "internal/sandbox/demo/*.yaml"} {
+	for _, pattern := range []string{"examples/*.yaml", "examples/policies/*.yaml", "internal/sandbox/demo/*.yaml"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)
@@ -136,13 +137,15 @@ func TestExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Run(from+" "+s.object.GetName(), func(t *testing.T) {
-			s.object.SetNamespace(space)
+			if s.object.GetKind() == "GPUWorkload" {
+				s.object.SetNamespace(space)
+			}
 			if _, err := apply(t, c, s.object, client.DryRunAll); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	t.Logf("%d workloads", len(shown))
+	t.Logf("%d objects", len(shown))
 }
 
 // pages lists the documents that may show a workload.
@@ -194,7 +197,7 @@ func fenced(page []byte) []byte {
 	return out.Bytes()
 }
 
-// documents returns the GPUWorkloads of a YAML file.
+// documents returns the objects of a YAML file that are of kinds of ours.
 func documents(t *testing.T, from string, text []byte) []document {
 	t.Helper()
 	var all []document
@@ -211,7 +214,7 @@ func documents(t *testing.T, from string, text []byte) []document {
 		if err := yaml.UnmarshalStrict(part, &u.Object); err != nil {
 			t.Fatalf("reading %s: %v", from, err)
 		}
-		if u.GetKind() == "GPUWorkload" {
+		if u.GroupVersionKind().Group == gpuv1alpha1.GroupVersion.Group {
 			all = append(all, document{from, u})
 		}
 	}

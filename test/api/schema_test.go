@@ -12,11 +12,14 @@ import (
 	"github.com/reyisjones/gpu-orchestrator/config"
 )
 
-// definition is the schema of GPUWorkload as the generated manifest has it: a map, so that a
-// kind of bound that this package has never heard of is met and not overlooked.
-func definition(t *testing.T) map[string]any {
+// definition is the schema of GPUWorkload as the generated manifest has it.
+func definition(t *testing.T) map[string]any { return definitionOf(t, "gpuworkloads") }
+
+// definitionOf is the schema of a kind as the generated manifest has it: a map, so that a kind
+// of bound that this package has never heard of is met and not overlooked.
+func definitionOf(t *testing.T, plural string) map[string]any {
 	t.Helper()
-	file, err := config.FS.ReadFile("crd/bases/gpu.warp.dev_gpuworkloads.yaml")
+	file, err := config.FS.ReadFile("crd/bases/gpu.warp.dev_" + plural + ".yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,9 +79,13 @@ func rulesOf(schema map[string]any) (rules, unknown []string) {
 			value := f.schema[key]
 			switch key {
 			case "description", "default", "properties", "items":
+			case "additionalProperties", "x-kubernetes-map-type":
+				// Maps of texts, and that who applies a selector owns all of it.
+			case "x-kubernetes-preserve-unknown-fields":
+				// Anything is let in.
 			case "type", "anyOf", "x-kubernetes-int-or-string":
 				// Each field has a type. TestTypes has a wrong one for each kind.
-			case "minimum", "maximum", "minLength", "maxLength", "pattern", "enum":
+			case "minimum", "maximum", "maxItems", "minLength", "maxLength", "pattern", "enum":
 				rules = append(rules, f.path+" "+key)
 			case "format":
 				// TestIntegersThatDoNotFit tries the formats of integers, all of them.

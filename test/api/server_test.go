@@ -25,18 +25,18 @@ func TestDefaults(t *testing.T) {
 	for name, test := range map[string]struct{ written, stored string }{
 		"the shortest workload": {
 			written: `{modelName: m}`,
-			stored: `{modelName: m, gpuCount: 1, parallelism: 1, priority: medium, schedulingStrategy: leastLoaded,
+			stored: `{modelName: m, gpuCount: 1, parallelism: 1, priority: medium, preemptionPolicy: Never, preemptible: true, movable: false,
 				restartPolicy: gang, retryPolicy: {maxRetries: 3, backoffSeconds: 30}, suspend: false}`,
 		},
 		"null is the same as left out": {
 			written: `{modelName: m, gpuCount: null, parallelism: null, priority: null, schedulingStrategy: null,
 				restartPolicy: null, retryPolicy: null, suspend: null, gpu: null, topology: null, template: null}`,
-			stored: `{modelName: m, gpuCount: 1, parallelism: 1, priority: medium, schedulingStrategy: leastLoaded,
+			stored: `{modelName: m, gpuCount: 1, parallelism: 1, priority: medium, preemptionPolicy: Never, preemptible: true, movable: false,
 				restartPolicy: gang, retryPolicy: {maxRetries: 3, backoffSeconds: 30}, suspend: false}`,
 		},
 		"zero and empty structs are kept, and filled in": {
 			written: `{modelName: m, retryPolicy: {maxRetries: 0}, gpu: {}, topology: {}}`,
-			stored: `{modelName: m, gpuCount: 1, parallelism: 1, priority: medium, schedulingStrategy: leastLoaded,
+			stored: `{modelName: m, gpuCount: 1, parallelism: 1, priority: medium, preemptionPolicy: Never, preemptible: true, movable: false,
 				restartPolicy: gang, retryPolicy: {maxRetries: 0, backoffSeconds: 30}, suspend: false,
 				gpu: {resourceName: nvidia.com/gpu, topologyPreference: none}, topology: {}}`,
 		},
@@ -46,7 +46,7 @@ func TestDefaults(t *testing.T) {
 				gpu: {resourceName: amd.com/gpu, topologyPreference: pcie, minMemory: 40Gi},
 				topology: {required: spine, preferred: leaf, slice: {size: 2, level: host}},
 				className: a, schedulerName: b, priorityClassName: c, ttlSecondsAfterFinished: 0, activeDeadlineSeconds: 9}`,
-			stored: `{modelName: m, gpuCount: 2, parallelism: 4, minParallelism: 2, priority: low, schedulingStrategy: random,
+			stored: `{modelName: m, gpuCount: 2, parallelism: 4, minParallelism: 2, priority: low, preemptionPolicy: Never, preemptible: true, movable: false, schedulingStrategy: random,
 				restartPolicy: member, retryPolicy: {maxRetries: 1, backoffSeconds: 2}, suspend: true,
 				gpu: {resourceName: amd.com/gpu, topologyPreference: pcie, minMemory: 40Gi},
 				topology: {required: spine, preferred: leaf, slice: {size: 2, level: host}},
@@ -54,7 +54,7 @@ func TestDefaults(t *testing.T) {
 		},
 		"the template gets nothing": {
 			written: `{modelName: m, template: {spec: {containers: [{name: main}]}}}`,
-			stored: `{modelName: m, gpuCount: 1, parallelism: 1, priority: medium, schedulingStrategy: leastLoaded,
+			stored: `{modelName: m, gpuCount: 1, parallelism: 1, priority: medium, preemptionPolicy: Never, preemptible: true, movable: false,
 				restartPolicy: gang, retryPolicy: {maxRetries: 3, backoffSeconds: 30}, suspend: false,
 				template: {spec: {containers: [{name: main}]}}}`,
 		},
@@ -93,7 +93,8 @@ func TestGoClients(t *testing.T) {
 	}
 	want := gpuv1alpha1.GPUWorkloadSpec{
 		ModelName: "m", GPUCount: 1, Parallelism: 1,
-		Priority: gpuv1alpha1.PriorityMedium, SchedulingStrategy: gpuv1alpha1.DefaultStrategy,
+		Priority:         gpuv1alpha1.PriorityMedium,
+		PreemptionPolicy: gpuv1alpha1.PreemptNever, Preemptible: ptr.To(true),
 		RestartPolicy: gpuv1alpha1.RestartGang,
 		RetryPolicy:   gpuv1alpha1.RetryPolicy{MaxRetries: ptr.To[int32](3), BackoffSeconds: ptr.To[int32](30)},
 		GPU:           &gpuv1alpha1.GPURequirements{ResourceName: gpuv1alpha1.DefaultResourceName, TopologyPreference: gpuv1alpha1.TopologyNone},
@@ -169,7 +170,7 @@ func TestTemplateMetadata(t *testing.T) {
 func TestColumns(t *testing.T) {
 	c := cluster(t)
 	space := namespace(t, c)
-	u := create(t, c, space, `{metadata: {name: llama}, spec: {modelName: llama2, gpuCount: 2, parallelism: 4, priority: high}}`)
+	u := create(t, c, space, `{metadata: {name: llama}, spec: {modelName: llama2, gpuCount: 2, parallelism: 4, priority: high, schedulingStrategy: leastLoaded}}`)
 	set(t, u, `{status: {phase: Running, assignedNode: node-1, assignedNodes: [node-1, node-2], retryCount: 1, message: runs on 2 nodes, jobName: llama-0}}`)
 	if err := c.Status().Update(t.Context(), u); err != nil {
 		t.Fatal(err)
@@ -249,8 +250,9 @@ func TestNames(t *testing.T) {
 		served[r.Name] = r
 	}
 	kinds := map[string]metav1.APIResource{
-		"gpuworkloads": {Kind: "GPUWorkload", SingularName: "gpuworkload", ShortNames: []string{"gpuw"}, Namespaced: true},
-		"gpunodes":     {Kind: "GPUNode", SingularName: "gpunode", ShortNames: []string{"gpun"}},
+		"gpuworkloads":      {Kind: "GPUWorkload", SingularName: "gpuworkload", ShortNames: []string{"gpuw"}, Namespaced: true},
+		"gpunodes":          {Kind: "GPUNode", SingularName: "gpunode", ShortNames: []string{"gpun"}},
+		"placementpolicies": {Kind: "PlacementPolicy", SingularName: "placementpolicy", ShortNames: []string{"ppol"}},
 	}
 	for name, want := range kinds {
 		r := served[name]

@@ -45,6 +45,32 @@ func specCases() []ruleCase {
 			accepted: `{spec: {modelName: meta-llama/Llama-2-70b-hf}}`,
 		},
 
+		// preemption
+		{
+			rule:     `spec.preemptionPolicy enum`,
+			refused:  `{spec: {modelName: m, preemptionPolicy: Always}}`,
+			says:     `spec.preemptionPolicy: Unsupported value: "Always": supported values: "Never", "PreemptLowerPriority"`,
+			accepted: `{spec: {modelName: m, preemptionPolicy: PreemptLowerPriority}}`,
+		},
+
+		// expectedDuration
+		{
+			refused:  `{spec: {modelName: m, expectedDuration: 1d}}`,
+			says:     `spec.expectedDuration: Invalid value: "1d": expectedDuration must be at least 1s, in hours, minutes and seconds: write it like 36h or 1h30m`,
+			accepted: `{spec: {modelName: m, expectedDuration: 1h30m}}`,
+		},
+		{
+			refused:  `{spec: {modelName: m, expectedDuration: 0s}}`,
+			says:     `spec.expectedDuration: Invalid value: "0s": expectedDuration must be at least 1s, in hours, minutes and seconds: write it like 36h or 1h30m`,
+			accepted: `{spec: {modelName: m, expectedDuration: 99999h}}`,
+		},
+		{
+			rule:     `spec.expectedDuration maxLength`,
+			refused:  `{spec: {modelName: m, expectedDuration: ` + long(33) + `}}`,
+			says:     `spec.expectedDuration: Too long: may not be more than 32 bytes`,
+			accepted: `{spec: {modelName: m, expectedDuration: 36h}}`,
+		},
+
 		// gpuCount, parallelism, minParallelism
 		{
 			rule:     `spec.gpuCount minimum`,

@@ -45,6 +45,30 @@ func statusCases() []ruleCase {
 			accepted: `{status: {placement: [{node: a, indexes: 0-3}]}}`,
 		},
 		{
+			rule:     `status.preempting[].namespace required`,
+			refused:  `{status: {preempting: [{name: a, uid: u, attempt: 0}]}}`,
+			says:     `status.preempting[0].namespace: Required value`,
+			accepted: `{status: {preempting: [{namespace: t, name: a, uid: u, attempt: 0}]}}`,
+		},
+		{
+			rule:     `status.preempting[].name required`,
+			refused:  `{status: {preempting: [{namespace: t, uid: u, attempt: 0}]}}`,
+			says:     `status.preempting[0].name: Required value`,
+			accepted: `{status: {preempting: [{namespace: t, name: a, uid: u, attempt: 0}]}}`,
+		},
+		{
+			rule:     `status.preempting[].uid required`,
+			refused:  `{status: {preempting: [{namespace: t, name: a, attempt: 0}]}}`,
+			says:     `status.preempting[0].uid: Required value`,
+			accepted: `{status: {preempting: [{namespace: t, name: a, uid: u, attempt: 0}]}}`,
+		},
+		{
+			rule:     `status.preempting[].attempt required`,
+			refused:  `{status: {preempting: [{namespace: t, name: a, uid: u}]}}`,
+			says:     `status.preempting[0].attempt: Required value`,
+			accepted: `{status: {preempting: [{namespace: t, name: a, uid: u, attempt: 0}]}}`,
+		},
+		{
 			rule: `status.conditions map by type`,
 			refused: `{status: {conditions: [
 				{type: Planned, status: "True", reason: A, message: a, lastTransitionTime: "2026-01-01T00:00:00Z"},

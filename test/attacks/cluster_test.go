@@ -127,7 +127,7 @@ func (w *world) start(ctx context.Context, assets, binary string) error {
 	if err != nil {
 		return err
 	}
-	manager, err := install.Product(ctx, w.Config, config.FS, "https://"+webhooks)
+	manager, err := install.Product(ctx, w.Config, config.FS, install.Local{Webhooks: "https://" + webhooks})
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (w *world) run(ctx context.Context, binary string, manager install.Manager,
 	if err != nil {
 		return err
 	}
-	token, err := install.Token(ctx, cluster, manager)
+	token, err := install.Token(ctx, cluster, manager.Namespace, manager.Account)
 	if err != nil {
 		return err
 	}

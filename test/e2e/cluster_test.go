@@ -320,3 +320,15 @@ func forbidden(dir string) error {
 	}
 	return errors.Join(errs...)
 }
+
+// settledWithin waits until check says nothing is wrong any more, or for so long, and returns
+// what it said last.
+func (c *cluster) settledWithin(t *testing.T, limit time.Duration, check func() error) error {
+	t.Helper()
+	last := check()
+	_ = wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, limit, false, func(context.Context) (bool, error) {
+		last = check()
+		return last == nil, nil
+	})
+	return last
+}

@@ -39,7 +39,7 @@ func TestBadSpecsSayWhatToChangeAndRunOnceChanged(t *testing.T) {
 			func(w *gpuv1alpha1.GPUWorkload) { w.Spec.GPUCount, w.Spec.Parallelism = 2, 2 },
 		},
 		{
-			"unknown-level", gpuv1alpha1.ConditionAccepted, "InvalidSpec", "this installation knows region, zone, spine, leaf",
+			"unknown-level", gpuv1alpha1.ConditionAccepted, "InvalidSpec", "this installation knows region, zone, core, spine, leaf",
 			inOne("cabinet"), inOne("leaf"),
 		},
 		{

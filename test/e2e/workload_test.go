@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -76,7 +77,13 @@ func (c *cluster) submit(t *testing.T, w *gpuv1alpha1.GPUWorkload) *gpuv1alpha1.
 // it went through.
 func (c *cluster) until(t *testing.T, w *gpuv1alpha1.GPUWorkload, what string, wanted func(*gpuv1alpha1.GPUWorkload) bool) (phases []gpuv1alpha1.WorkloadPhase) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), settleWithin)
+	return c.untilWithin(t, w, settleWithin, what, wanted)
+}
+
+// untilWithin is until for what takes longer than others.
+func (c *cluster) untilWithin(t *testing.T, w *gpuv1alpha1.GPUWorkload, limit time.Duration, what string, wanted func(*gpuv1alpha1.GPUWorkload) bool) (phases []gpuv1alpha1.WorkloadPhase) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	changes, err := c.follow(ctx, &gpuv1alpha1.GPUWorkloadList{}, w.ResourceVersion, client.InNamespace(w.Namespace), client.MatchingFields{"metadata.name": w.Name})
 	if err != nil {
@@ -86,7 +93,7 @@ func (c *cluster) until(t *testing.T, w *gpuv1alpha1.GPUWorkload, what string, w
 	for !wanted(w) {
 		e, ok := <-changes.ResultChan()
 		if !ok {
-			t.Fatalf("%s was not %s within %s; phases %v, status %+v", w.Name, what, settleWithin, phases, w.Status)
+			t.Fatalf("%s was not %s within %s; phases %v, status %+v", w.Name, what, limit, phases, w.Status)
 		}
 		next, ok := e.Object.(*gpuv1alpha1.GPUWorkload)
 		if !ok || e.Type == watch.Deleted {

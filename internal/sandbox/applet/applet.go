@@ -21,12 +21,14 @@ type Main func() int
 func table() map[string]Main {
 	return map[string]Main{
 		"etcd":                    etcd,
+		"extender":                runExtender,
 		"kube-apiserver":          kubeAPIServer,
 		"kube-controller-manager": kubeControllerManager,
 		"kube-scheduler":          kubeScheduler,
 		"kubectl":                 kubectl,
 		"kwok":                    kwok,
 		"manager":                 runManager,
+		"scheduler":               runScheduler,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -36,7 +37,10 @@ func up() *cobra.Command {
 	profile := flags.String("profile", "dgx-h100", "what the nodes are:\n"+profileHelp())
 	flags.BoolVar(&config.Demo, "demo", false, "run a few GPU workloads and show what happens")
 	flags.BoolVar(&config.Once, "once", false, "with --demo: end after it; the exit code says whether it succeeded")
+	flags.StringVar(&config.Scheduler, "scheduler", sandbox.Stock, "who schedules: stock, second (ours beside it, for pods that name it) or only (ours)")
 	noManager := flags.Bool("no-manager", false, "install gpu-orchestrator's resources but do not run its manager")
+	flags.BoolVar(&config.Extender, "extender", false, "have the stock scheduler ask gpu-orchestrator's extender about GPU pods")
+	flags.BoolVar(&config.ExtenderIgnorable, "extender-ignorable", false, "with --extender: place GPU pods without it while it does not answer")
 	flags.StringArrayVar(&config.ManagerArgs, "manager-arg", nil, "further argument of the manager, may be repeated")
 
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -69,6 +73,12 @@ func validate(config sandbox.Config) error {
 		return errors.New("--gpus-per-node must be at least 1")
 	case config.Once && !config.Demo:
 		return errors.New("--once is for --demo: without it there is nothing to wait for")
+	case config.ExtenderIgnorable && !config.Extender:
+		return errors.New("--extender-ignorable is for --extender")
+	case config.Extender && config.Scheduler == sandbox.Only:
+		return errors.New("--extender is for the stock scheduler: with --scheduler only there is none")
+	case !slices.Contains([]string{sandbox.Stock, sandbox.Second, sandbox.Only}, config.Scheduler):
+		return fmt.Errorf("--scheduler is %q: choose stock, second or only", config.Scheduler)
 	case config.Demo && !config.Manager:
 		return errors.New("--demo needs the manager: leave --no-manager out")
 	}

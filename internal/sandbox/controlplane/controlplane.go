@@ -5,6 +5,8 @@ package controlplane
 import (
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/reyisjones/gpu-orchestrator/internal/sandbox/pki"
@@ -19,6 +21,8 @@ const (
 	Scheduler         = "kube-scheduler"
 	Kwok              = "kwok"
 	Manager           = "manager"
+	// OurScheduler is kube-scheduler with this product's plugin.
+	OurScheduler = "scheduler"
 )
 
 // featureGates switches on gangs and their topology, which are alpha in 1.36.
@@ -90,7 +94,7 @@ func (c *ControlPlane) issueCertificates() error {
 	// The first address of the service range is the cluster's own API server.
 	kubernetes := []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
 	c.serving = map[string]pki.Pair{}
-	for _, name := range []string{Etcd, APIServer, ControllerManager, Scheduler} {
+	for _, name := range []string{Etcd, APIServer, ControllerManager, Scheduler, OurScheduler} {
 		var names []string
 		var addresses []net.IP
 		if name == APIServer {
@@ -100,9 +104,38 @@ func (c *ControlPlane) issueCertificates() error {
 			return err
 		}
 	}
+	if err = c.issueManagerCertificate(); err != nil {
+		return err
+	}
 	c.signingKey, c.publicKey, err = c.authority.ServiceAccountKey()
 	return err
 }
+
+// The Service by which the API server knows the manager, as config/explain has it.
+const (
+	managerService   = "gpu-orchestrator-explain"
+	managerNamespace = "gpu-orchestrator-system"
+)
+
+// issueManagerCertificate writes the certificate by which the API server knows the manager, under
+// the names that a Secret gives the files.
+func (c *ControlPlane) issueManagerCertificate() error {
+	pair, err := c.authority.Server(Manager, []string{managerService + "." + managerNamespace + ".svc"})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.managerCertDir(), 0o700); err != nil {
+		return fmt.Errorf("making the folder of the manager's certificate: %w", err)
+	}
+	for from, to := range map[string]string{pair.CertFile: "tls.crt", pair.KeyFile: "tls.key"} {
+		if err := os.Rename(from, filepath.Join(c.managerCertDir(), to)); err != nil {
+			return fmt.Errorf("placing the manager's certificate: %w", err)
+		}
+	}
+	return nil
+}
+
+func (c *ControlPlane) managerCertDir() string { return filepath.Join(c.PKI(), "manager-api") }
 
 func (c *ControlPlane) writeKubeconfigs() error {
 	for _, k := range []struct{ path, user, group string }{
@@ -151,6 +184,9 @@ func (c *ControlPlane) ManagerKubeconfig() string { return c.kubeconfigOf(Manage
 
 // ManagerConfig is the configuration file that the manager's Deployment mounts.
 func (c *ControlPlane) ManagerConfig() string { return c.Config("manager.yaml") }
+
+// OurSchedulerKubeconfig is our scheduler's own, with its service account's token.
+func (c *ControlPlane) OurSchedulerKubeconfig() string { return c.kubeconfigOf(OurScheduler) }
 
 // spec is what all processes have in common.
 func (c *ControlPlane) spec(name string, args ...string) process.Spec {

@@ -24,8 +24,13 @@ func newPlane(t *testing.T, nodes int) *ControlPlane {
 	return c
 }
 
-func specs(c *ControlPlane) []process.Spec {
+func specs(t *testing.T, c *ControlPlane) []process.Spec {
+	t.Helper()
+	if err := c.AddExtender(false); err != nil {
+		t.Fatal(err)
+	}
 	return []process.Spec{
+		c.ExtenderSpec(),
 		c.EtcdSpec(), c.APIServerSpec(), c.ControllerManagerSpec(), c.SchedulerSpec(),
 		c.KwokSpec(c.Config("kwok.yaml")), c.ManagerSpec("system", []string{"--workers=3"}),
 	}
@@ -34,8 +39,8 @@ func specs(c *ControlPlane) []process.Spec {
 func TestEveryFileAProcessIsGivenIsThere(t *testing.T) {
 	c := newPlane(t, 8)
 	// These are written once the API server is up.
-	later := []string{c.ManagerKubeconfig(), c.ManagerConfig(), c.Config("kwok.yaml"), c.Data(Etcd)}
-	for _, spec := range specs(c) {
+	later := []string{c.ExtenderKubeconfig(), c.ManagerKubeconfig(), c.ManagerConfig(), c.Config("kwok.yaml"), c.Data(Etcd)}
+	for _, spec := range specs(t, c) {
 		for _, arg := range spec.Args {
 			_, value, _ := strings.Cut(arg, "=")
 			if !strings.HasPrefix(value, c.Dir) || slices.Contains(later, value) {
@@ -49,7 +54,7 @@ func TestEveryFileAProcessIsGivenIsThere(t *testing.T) {
 }
 
 func TestNothingListensBeyondLoopback(t *testing.T) {
-	for _, spec := range specs(newPlane(t, 8)) {
+	for _, spec := range specs(t, newPlane(t, 8)) {
 		listens := false
 		for _, arg := range spec.Args {
 			name, value, _ := strings.Cut(arg, "=")
@@ -71,9 +76,9 @@ func TestPortsDiffer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ports := []int{p.Etcd, p.EtcdPeer, p.APIServer, p.ControllerManager, p.Scheduler, p.Kwok, p.ManagerMetrics, p.ManagerHealth}
+	ports := []int{p.Etcd, p.EtcdPeer, p.APIServer, p.ControllerManager, p.Scheduler, p.Kwok, p.ManagerMetrics, p.ManagerHealth, p.ManagerAPI}
 	slices.Sort(ports)
-	if len(slices.Compact(ports)) != 8 || ports[0] == 0 {
+	if len(slices.Compact(ports)) != 9 || ports[0] == 0 {
 		t.Errorf("the ports are %v", ports)
 	}
 }
@@ -165,5 +170,25 @@ func TestAwaitHealthyEndsWithTheCauseAndTheLastAnswer(t *testing.T) {
 	err := c.AwaitHealthy(ctx, APIServer)
 	if !errors.Is(err, reason) || !strings.Contains(err.Error(), c.URL()) {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// The scheduler is told of the extender in its own file, with who it trusts and what it shows.
+func TestSchedulerIsToldOfTheExtender(t *testing.T) {
+	c := newPlane(t, 8)
+	if err := c.AddExtender(true); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(c.schedulerConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"urlPrefix: " + c.ExtenderURL(), "ignorable: true", "enableHTTPS: true", "nodeCacheCapable: true",
+		"caFile: " + c.authority.CAFile(), "percentageOfNodesToScore: 100", "kubeconfig: " + c.kubeconfigOf(Scheduler),
+	} {
+		if !strings.Contains(string(data), want) {
+			t.Errorf("it does not say %q:\n%s", want, data)
+		}
 	}
 }

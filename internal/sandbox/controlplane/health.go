@@ -31,8 +31,12 @@ func (c *ControlPlane) healthURL(name string) string {
 		return "https://" + address(c.Ports.ControllerManager) + "/healthz"
 	case Scheduler:
 		return "https://" + address(c.Ports.Scheduler) + "/readyz"
+	case OurScheduler:
+		return "https://" + address(c.Ports.OurScheduler) + "/readyz"
 	case Kwok:
 		return "http://" + address(c.Ports.Kwok) + "/healthz"
+	case Extender:
+		return c.ExtenderURL() + "/readyz"
 	default:
 		return c.ManagerHealthURL()
 	}

@@ -16,10 +16,14 @@ type Ports struct {
 	APIServer         int
 	ControllerManager int
 	Scheduler         int
+	OurScheduler      int
 	Kwok              int
 	ManagerMetrics    int
 	ManagerHealth     int
 	ManagerWebhook    int
+	Extender          int
+	ExtenderMetrics   int
+	ManagerAPI        int
 }
 
 // freePorts picks ports that nobody listens on. All are held until the last is
@@ -28,7 +32,8 @@ func freePorts() (Ports, error) {
 	var p Ports
 	for _, port := range []*int{
 		&p.Etcd, &p.EtcdPeer, &p.APIServer, &p.ControllerManager,
-		&p.Scheduler, &p.Kwok, &p.ManagerMetrics, &p.ManagerHealth, &p.ManagerWebhook,
+		&p.Scheduler, &p.OurScheduler, &p.Kwok, &p.ManagerMetrics, &p.ManagerHealth, &p.ManagerWebhook,
+		&p.Extender, &p.ExtenderMetrics, &p.ManagerAPI,
 	} {
 		listener, err := net.Listen("tcp", address(0))
 		if err != nil {

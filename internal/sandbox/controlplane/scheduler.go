@@ -11,6 +11,28 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+func (c *ControlPlane) ourSchedulerConfig() string { return c.Config("our-scheduler.yaml") }
+
+// WriteOurSchedulerConfig takes the file that our scheduler's Deployment mounts, and changes in it
+// what is different here: which cluster, and the limits of its client, which are those of the
+// stock scheduler.
+func (c *ControlPlane) WriteOurSchedulerConfig(mounted string) error {
+	var config scheduler.KubeSchedulerConfiguration
+	if err := yaml.UnmarshalStrict([]byte(mounted), &config); err != nil {
+		return fmt.Errorf("decoding our scheduler's configuration: %w", err)
+	}
+	config.ClientConnection.Kubeconfig = c.OurSchedulerKubeconfig()
+	config.ClientConnection.QPS, config.ClientConnection.Burst = clientQPS, clientBurst
+	data, err := yaml.Marshal(config)
+	if err != nil {
+		return fmt.Errorf("encoding our scheduler's configuration: %w", err)
+	}
+	if err := os.WriteFile(c.ourSchedulerConfig(), data, 0o600); err != nil {
+		return fmt.Errorf("writing our scheduler's configuration: %w", err)
+	}
+	return nil
+}
+
 func (c *ControlPlane) schedulerConfig() string { return c.Config("scheduler.yaml") }
 
 // writeSchedulerConfig uses a file, as client limits are deprecated as flags.

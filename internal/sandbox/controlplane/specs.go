@@ -144,6 +144,22 @@ func (c *ControlPlane) SchedulerSpec() process.Spec {
 	)
 }
 
+// OurSchedulerSpec starts our scheduler with its own service account.
+func (c *ControlPlane) OurSchedulerSpec() process.Spec {
+	pair, kubeconfig := c.serving[OurScheduler], c.OurSchedulerKubeconfig()
+	return c.spec(OurScheduler,
+		flag("config", c.ourSchedulerConfig()),
+		flag("authentication-kubeconfig", kubeconfig),
+		flag("authorization-kubeconfig", kubeconfig),
+		flag("bind-address", loopback),
+		flag("secure-port", c.Ports.OurScheduler),
+		flag("tls-cert-file", pair.CertFile),
+		flag("tls-private-key-file", pair.KeyFile),
+		// As its Deployment has it, and what the other components have.
+		flag("feature-gates", featureGates+",NominatedNodeNameForExpectation=false"),
+	)
+}
+
 // KwokSpec starts the stand-in for all kubelets, with the stages of configFile.
 func (c *ControlPlane) KwokSpec(configFile string) process.Spec {
 	s := c.spec(Kwok,
@@ -168,6 +184,8 @@ func (c *ControlPlane) ManagerSpec(namespace string, extra []string) process.Spe
 		flag("config", c.ManagerConfig()),
 		flag("metrics-bind-address", address(c.ManagerMetrics)),
 		flag("health-probe-bind-address", address(c.ManagerHealth)),
+		flag("api-bind-address", address(c.ManagerAPI)),
+		flag("api-cert-dir", c.managerCertDir()),
 		flag("debug-scenario", true),
 		flag("webhooks", true),
 		flag("webhook-bind-address", address(c.ManagerWebhook)),

@@ -39,14 +39,13 @@ const (
 )
 
 // Product applies the product and returns what its manager's Deployment says of
-// the manager. The API server is told to call the manager's webhooks at
-// webhooks, the beginning of a URL.
-func Product(ctx context.Context, config *rest.Config, manifests fs.FS, webhooks string) (Manager, error) {
+// the manager, which serves where local says.
+func Product(ctx context.Context, config *rest.Config, manifests fs.FS, local Local) (Manager, error) {
 	objects, err := Render(manifests, "default")
 	if err != nil {
 		return Manager{}, err
 	}
-	if err := CallWebhooksAt(webhooks, objects); err != nil {
+	if err := CallWebhooksAt(local.Webhooks, objects); err != nil {
 		return Manager{}, err
 	}
 	manager, err := FindManager(objects)
@@ -56,6 +55,9 @@ func Product(ctx context.Context, config *rest.Config, manifests fs.FS, webhooks
 	cluster, err := client.New(config, client.Options{})
 	if err != nil {
 		return Manager{}, fmt.Errorf("connecting to the API server: %w", err)
+	}
+	if objects, err = local.reach(objects); err != nil {
+		return Manager{}, err
 	}
 	first, rest := split(objects)
 	if err := apply(ctx, cluster, first); err != nil {
@@ -131,15 +133,15 @@ func awaitCRD(ctx context.Context, cluster apiextensions.Interface, name string)
 	return err
 }
 
-// Token mints a token for the manager's account.
-func Token(ctx context.Context, cluster kubernetes.Interface, manager Manager) (string, error) {
+// Token mints a token for a service account.
+func Token(ctx context.Context, cluster kubernetes.Interface, namespace, account string) (string, error) {
 	request := &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenValidity / time.Second))},
 	}
-	response, err := cluster.CoreV1().ServiceAccounts(manager.Namespace).
-		CreateToken(ctx, manager.Account, request, metav1.CreateOptions{})
+	response, err := cluster.CoreV1().ServiceAccounts(namespace).
+		CreateToken(ctx, account, request, metav1.CreateOptions{})
 	if err != nil {
-		return "", fmt.Errorf("minting a token for service account %s/%s: %w", manager.Namespace, manager.Account, err)
+		return "", fmt.Errorf("minting a token for service account %s/%s: %w", namespace, account, err)
 	}
 	return response.Status.Token, nil
 }

@@ -17,14 +17,20 @@ import (
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
 )
 
-// Scenario returns the file in which the request is asked of the snapshot. Source says where it
-// comes from. It fails where the file cannot say what the answer depends on.
+// Scenario returns the file in which the request is asked of the snapshot, with the default
+// weights. Source says where it comes from. It fails where the file cannot say what the answer
+// depends on.
 func Scenario(source string, s *cluster.Snapshot, r *placement.Request) ([]byte, error) {
+	return Weighed(source, s, r, nil)
+}
+
+// Weighed is Scenario for a request that is answered with other weights; nil are the default ones.
+func Weighed(source string, s *cluster.Snapshot, r *placement.Request, weights *placement.Scoring) ([]byte, error) {
 	if err := sayable(s, r); err != nil {
 		return nil, fmt.Errorf("writing %s as a scenario: %w", r.Name, err)
 	}
 	w := &writer{s: s, levels: ladderOf(s, &r.Groups[0])}
-	f := file{Name: kebab(r.Name), Source: source, Levels: w.levels.keys(), Request: w.request(r), Nodes: []node{}}
+	f := file{Name: kebab(r.Name), Source: source, Levels: w.levels.keys(), Request: w.request(r), Nodes: []node{}, Scoring: scoringOf(weights), Policy: policyOf(s, r.Groups[0].Pod.Rules)}
 	for i, n := range s.Nodes() {
 		if err := w.levels.check(s, n); err != nil {
 			return nil, fmt.Errorf("writing %s as a scenario: %w", r.Name, err)

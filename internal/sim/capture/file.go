@@ -10,6 +10,8 @@ type file struct {
 	Nodes   []node    `yaml:"nodes"`
 	Running []running `yaml:"running,omitempty"`
 	Request request   `yaml:"request"`
+	Scoring *scoring  `yaml:"scoring,omitempty"`
+	Policy  *policy   `yaml:"policy,omitempty"`
 }
 
 type amounts map[string]string

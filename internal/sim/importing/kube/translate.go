@@ -26,12 +26,12 @@ type Options struct {
 
 // SpineLabels and LeafLabels are where the product itself looks, unless told otherwise.
 func SpineLabels() []string {
-	return []string{"gpu.warp.dev/spine", "network.topology.nvidia.com/spine", "fabric.topograph.run/tier-2"}
+	return []string{"gpu.warp.dev/spine", "network.topology.nvidia.com/spine", "fabric.topograph.run/tier-1"}
 }
 
 // LeafLabels is the same for leaves; see SpineLabels.
 func LeafLabels() []string {
-	return []string{"gpu.warp.dev/leaf", "network.topology.nvidia.com/leaf", "network.topology.nvidia.com/block", "fabric.topograph.run/tier-1"}
+	return []string{"gpu.warp.dev/leaf", "network.topology.nvidia.com/leaf", "network.topology.nvidia.com/block", "fabric.topograph.run/tier-0"}
 }
 
 // translator is what is known while objects are translated.

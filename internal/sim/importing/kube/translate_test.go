@@ -132,7 +132,7 @@ func TestNodes(t *testing.T) {
 		changed string
 	}{
 		"GPUs, and where it is": {
-			testNode("n", gfd("NVIDIA-H100-80GB-HBM3", "network.topology.nvidia.com/spine", "s1", "fabric.topograph.run/tier-1", "l1"), "cpu", "95500m", "memory", "2147483649", "nvidia.com/gpu", "8"),
+			testNode("n", gfd("NVIDIA-H100-80GB-HBM3", "network.topology.nvidia.com/spine", "s1", "fabric.topograph.run/tier-0", "l1"), "cpu", "95500m", "memory", "2147483649", "nvidia.com/gpu", "8"),
 			trace.Node{Name: "n", CPUMilli: 95500, MemoryMiB: 2048, GPUs: 8, Model: "NVIDIA-H100-80GB-HBM3", Spine: "s1", Leaf: "l1"}, "",
 		},
 		"none":                  {testNode("n", nil, "cpu", "4"), trace.Node{Name: "n", CPUMilli: 4000}, ""},

@@ -1,0 +1,46 @@
+package controller
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
+)
+
+func lasting(d time.Duration) func(*gpuv1alpha1.GPUWorkload) {
+	return func(w *gpuv1alpha1.GPUWorkload) { w.Spec.ExpectedDuration = &metav1.Duration{Duration: d} }
+}
+
+// A gang that has waited says what is held for it and until when, and those for which it is held
+// back say for whom. A manager that starts anew holds room again.
+func TestGangThatWaitsHoldsRoomAndSaysSo(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	w.submit("tune", medium, 1, lasting(40*time.Minute))
+	w.settle()
+	w.submit("gang", medium, 2)
+	for range 6 {
+		w.round()
+	}
+	planned := meta.FindStatusCondition(w.get("gang").Status.Conditions, gpuv1alpha1.ConditionPlanned)
+	if planned == nil || planned.Reason != "Reserved" || !strings.HasPrefix(planned.Message, "reserved: 2 nodes, expected in 40 min (") ||
+		!strings.Contains(planned.Message, "after team-a/tune; ") || !w.said("Reserved reserved: 2 nodes") {
+		t.Errorf("%+v", planned)
+	}
+	w.submit("small", medium, 1)
+	w.submit("brief", medium, 1, lasting(10*time.Minute))
+	w.start()
+	w.order = []string{"gang", "tune", "small", "brief"}
+	w.settle()
+	w.runs("brief", 0)
+	if s := w.get("small").Status; s.Phase != gpuv1alpha1.PhasePending {
+		t.Errorf("small is %s: %s", s.Phase, s.Message)
+	}
+	w.must(w.Delete(t.Context(), w.get("tune")))
+	w.must(w.Delete(t.Context(), w.get("brief")))
+	w.settle()
+	w.runs("gang", 0)
+}

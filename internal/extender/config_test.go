@@ -1,0 +1,71 @@
+package extender
+
+import (
+	"slices"
+	"testing"
+
+	schedulerconfig "k8s.io/kube-scheduler/config/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/reyisjones/gpu-orchestrator/config"
+	"github.com/reyisjones/gpu-orchestrator/internal/state"
+)
+
+// The configuration that people copy names what is served, and asks only about what we decide.
+func TestExampleOfKubeSchedulersConfiguration(t *testing.T) {
+	data, err := config.FS.ReadFile("extender/kube-scheduler-config.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c schedulerconfig.KubeSchedulerConfiguration
+	if err := yaml.UnmarshalStrict(data, &c); err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Extenders) != 1 || c.PercentageOfNodesToScore == nil || *c.PercentageOfNodesToScore != 100 {
+		t.Fatalf("%d extenders, percentage %v", len(c.Extenders), c.PercentageOfNodesToScore)
+	}
+	x := c.Extenders[0]
+	if got := []string{x.FilterVerb, x.PrioritizeVerb, x.PreemptVerb, x.BindVerb}; !slices.Equal(got, []string{verbFilter, verbPrioritize, verbPreempt, verbBind}) {
+		t.Errorf("verbs are %v", got)
+	}
+	if !x.EnableHTTPS || x.TLSConfig == nil || x.TLSConfig.CAFile == "" || x.TLSConfig.CertFile == "" || !x.NodeCacheCapable || x.HTTPTimeout.Duration <= 0 {
+		t.Errorf("it is %+v", x)
+	}
+	if len(x.ManagedResources) == 0 {
+		t.Error("every pod is asked about")
+	}
+	for _, r := range x.ManagedResources {
+		if !state.IsGPU(r.Name) || r.IgnoredByScheduler {
+			t.Errorf("it manages %+v", r)
+		}
+	}
+}
+
+func TestConfigurationThatContradictsItself(t *testing.T) {
+	c := DefaultConfig()
+	c.Serving = Serving{Address: "127.0.0.1:8888", Insecure: true}
+	if err := c.Validate(); err != nil {
+		t.Errorf("plain on loopback: %v", err)
+	}
+	c.RequestMiB = 0
+	if err := c.Validate(); err == nil {
+		t.Error("no request is small enough, and nothing is said")
+	}
+}
+
+// What the scheduler binary is started with decides what it is.
+func TestAsked(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want bool
+	}{
+		{[]string{"--config=x", "--extender"}, true},
+		{[]string{"--extender=true"}, true},
+		{[]string{"--config", "x"}, false},
+		{nil, false},
+	} {
+		if got := Asked(c.args); got != c.want {
+			t.Errorf("%v: %v", c.args, got)
+		}
+	}
+}

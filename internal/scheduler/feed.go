@@ -1,0 +1,136 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
+	"github.com/reyisjones/gpu-orchestrator/internal/state"
+)
+
+// feed connects State and roster to the scheduler's own informers, so that there is no second copy
+// of any object, and returns a function that tells whether all that was there at the start has
+// been taken in.
+func (d *desk) feed(_ context.Context, factory informers.SharedInformerFactory) (func() bool, error) {
+	nodes, err := factory.Core().V1().Nodes().Informer().AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    d.onNode,
+		UpdateFunc: func(_, obj any) { d.onNode(obj) },
+		DeleteFunc: func(obj any) {
+			if n, ok := last(obj).(*corev1.Node); ok {
+				d.state.DropNode(n.Name)
+			}
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watching nodes: %w", err)
+	}
+	pods, err := factory.Core().V1().Pods().Informer().AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: d.onPod,
+		UpdateFunc: func(old, obj any) {
+			was, okWas := old.(*corev1.Pod)
+			now, okNow := obj.(*corev1.Pod)
+			// A watch that was interrupted tells of a pod that replaced another as of one change.
+			if okWas && okNow && was.UID != now.UID {
+				d.dropPod(was)
+			}
+			d.onPod(obj)
+			if okWas && okNow && asksAnew(was, now) {
+				d.activate(0, now)
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if p, ok := last(obj).(*corev1.Pod); ok {
+				d.dropPod(p)
+			}
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watching pods: %w", err)
+	}
+	return func() bool { return nodes.HasSynced() && pods.HasSynced() }, nil
+}
+
+func (d *desk) onNode(obj any) {
+	if n, ok := obj.(*corev1.Node); ok && d.state.SetNode(n) {
+		d.tidings()
+	}
+}
+
+func (d *desk) onPod(obj any) {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	freed := d.state.SetPod(pod)
+	// A member of a GPUWorkload holds the node that the manager gave it from the moment that it
+	// says so: the manager's own promise is not seen here.
+	if node := state.PlannedNode(pod); node != "" && pod.Spec.NodeName == "" && pod.Labels[gpuv1alpha1.WorkloadUIDLabel] != "" {
+		d.state.Assume(pod, node)
+	}
+	if freed {
+		d.tidings()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.noteGroup(pod, false)
+	g := d.roster.note(pod, d.clock.Now())
+	if g == nil {
+		if a := d.alone[pod.UID]; a != nil && (pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil) {
+			delete(d.alone, pod.UID)
+		}
+		return
+	}
+	d.gathered(g)
+}
+
+// asksAnew tells whether a pod that waits asks for something else than before.
+func asksAnew(was, now *corev1.Pod) bool {
+	return now.Spec.NodeName == "" && now.DeletionTimestamp == nil && concerns(now) &&
+		!(maps.Equal(was.Annotations, now.Annotations) && maps.Equal(was.Labels, now.Labels) && len(was.Spec.SchedulingGates) == len(now.Spec.SchedulingGates))
+}
+
+// dropPod forgets a pod that is gone.
+func (d *desk) dropPod(pod *corev1.Pod) {
+	if d.state.DropPod(pod.UID) {
+		d.tidings()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.alone, pod.UID)
+	d.noteGroup(pod, true)
+	d.ended(pod.UID)
+	if g := d.roster.drop(pod.UID, d.clock.Now()); g != nil && len(g.members) > 0 {
+		if !g.complete(d.clock.Now(), d.args.TellAfter.Duration) {
+			d.giveBack(g, "a pod of the gang is gone")
+		}
+		d.gathered(g)
+	}
+}
+
+// gathered sends for the gang's leader if the gang is complete and nobody speaks for it yet. The
+// caller holds the lock.
+func (d *desk) gathered(g *gang) {
+	if _, err := g.ask(); err != nil || !g.complete(d.clock.Now(), d.args.TellAfter.Duration) || g.count(planned, reserved) > 0 {
+		return
+	}
+	leader := g.leader()
+	if leader == nil || g.refusal != "" || g.called == leader.pod.UID {
+		return
+	}
+	g.called = leader.pod.UID
+	d.activate(0, leader.pod)
+}
+
+// last unwraps what an informer hands over when it missed a deletion and knows only the last
+// state it saw.
+func last(obj any) any {
+	if gone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+		return gone.Obj
+	}
+	return obj
+}
