@@ -4,8 +4,8 @@ package config
 
 import "embed"
 
-// FS holds this folder: crd/, rbac/, manager/, explain/, default/, scheduler/ and extender/, each a
-// kustomization.
+// FS holds this folder: crd/, rbac/, manager/, webhook/, admission/, explain/, default/, scheduler/ and
+// extender/, each a kustomization.
 //
-//go:embed crd rbac manager explain default scheduler extender
+//go:embed crd rbac manager webhook admission explain default scheduler extender
 var FS embed.FS

@@ -66,7 +66,8 @@ render() {
       echo "      - {op: replace, path: /spec/template/spec/containers/0/image, value: '$IMG'}"
     fi
   } >"$dir/overlay/kustomization.yaml"
-  "${kubectl[@]}" kustomize "$dir/overlay"
+  # Where webhooks and policies name the namespace, kustomize does not know it for one.
+  "${kubectl[@]}" kustomize "$dir/overlay" | sed "s/$default_namespace/$namespace/g"
 }
 
 # only KIND, without KIND: filter a stream of manifests by kind.

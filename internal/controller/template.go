@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -56,6 +57,10 @@ func podTemplate(w *gpuv1alpha1.GPUWorkload, defaultImage string) (*corev1.PodTe
 		spec.PriorityClassName = w.Spec.PriorityClassName
 	}
 	spec.SchedulingGates = append(spec.SchedulingGates, corev1.PodSchedulingGate{Name: gpuv1alpha1.SchedulingGate})
+	// What is ours to write says what we know, never what a user put there.
+	for _, keys := range []map[string]string{t.Labels, t.Annotations} {
+		maps.DeleteFunc(keys, func(key, _ string) bool { return gpuv1alpha1.Reserved(key) })
+	}
 	t.Labels = withLabels(t.Labels, w)
 	if t.Annotations == nil {
 		t.Annotations = make(map[string]string)

@@ -68,6 +68,7 @@ Settings come from the defaults, then from the file given by --config, then from
 	f.IntVar(&flags.Workers, "workers", flags.Workers, "workloads worked on at the same time")
 	f.DurationVar(&flags.BindTimeout.Duration, "bind-timeout", flags.BindTimeout.Duration, "how long a pod may stay unbound after its scheduler refused it; a gang may wait 10 times as long for its next pod")
 	f.DurationVar(&flags.StartupTimeout.Duration, "startup-timeout", flags.StartupTimeout.Duration, "how long to wait at the start for the API server and the CRD")
+	addWebhookFlags(f, &flags)
 	std := goflag.NewFlagSet("zap", goflag.ContinueOnError)
 	logging.BindFlags(std)
 	f.AddGoFlagSet(std)
@@ -89,6 +90,10 @@ func override(cmd *cobra.Command, config, flags *Config) {
 		"workers":                   func() { config.Workers = flags.Workers },
 		"bind-timeout":              func() { config.BindTimeout = flags.BindTimeout },
 		"startup-timeout":           func() { config.StartupTimeout = flags.StartupTimeout },
+		"pod-scheduler":             func() { config.PodScheduler = flags.PodScheduler },
+		"webhooks":                  func() { config.Webhooks.Enabled = flags.Webhooks.Enabled },
+		"webhook-bind-address":      func() { config.Webhooks.Address = flags.Webhooks.Address },
+		"webhook-hosts":             func() { config.Webhooks.Hosts = flags.Webhooks.Hosts },
 	} {
 		if cmd.Flags().Changed(name) {
 			set()

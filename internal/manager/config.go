@@ -51,6 +51,11 @@ type Config struct {
 	DebugScenario bool `json:"debugScenario,omitempty"`
 	// LeaderElection settles which of several replicas acts.
 	LeaderElection LeaderElection `json:"leaderElection,omitempty"`
+	// PodScheduler is the one scheduler that binds GPU pods in managed namespaces: pods that name
+	// none get it. Empty leaves pods as they are.
+	PodScheduler string `json:"podScheduler,omitempty"`
+	// Webhooks answer the API server's admission requests.
+	Webhooks Webhooks `json:"webhooks,omitempty"`
 	// StartupTimeout is how long the manager waits at its start for the API server and the CRD.
 	StartupTimeout metav1.Duration `json:"startupTimeout,omitempty"`
 	// StallAfter is how long the control loop may stand still before /healthz fails.
@@ -127,6 +132,7 @@ func DefaultConfig() Config {
 			RenewDeadline: metav1.Duration{Duration: 4 * time.Second},
 			RetryPeriod:   metav1.Duration{Duration: time.Second},
 		},
+		Webhooks:       defaultWebhooks(),
 		StartupTimeout: metav1.Duration{Duration: 2 * time.Minute},
 		StallAfter:     metav1.Duration{Duration: time.Minute},
 	}
@@ -201,6 +207,7 @@ func (c *Config) Validate() error {
 			fmt.Sprintf("%s/%s/%s", l.LeaseDuration.Duration, l.RenewDeadline.Duration, l.RetryPeriod.Duration),
 			"must be leaseDuration > renewDeadline > retryPeriod > 0"))
 	}
+	errs = append(errs, c.validateWebhooks()...)
 	errs = append(errs, state.ValidateLevels(field.NewPath("topologyLevels"), c.TopologyLevels)...)
 	for i, name := range c.Metrics.Levels {
 		if !slices.ContainsFunc(c.TopologyLevels, func(l state.TopologyLevel) bool { return l.Name == name }) {

@@ -112,6 +112,11 @@ func (m *Manager) Run(ctx context.Context) error {
 		return fmt.Errorf("registering the cluster's metrics: %w", err)
 	}
 	defer metrics.Registry.Unregister(gauges)
+	if m.config.Webhooks.Enabled {
+		if err := m.addWebhooks(ctx, mgr, strategies); err != nil {
+			return err
+		}
+	}
 	if m.config.DebugScenario {
 		if err := addScenarios(mgr, world, m.config.DefaultImage, synced); err != nil {
 			return err

@@ -109,9 +109,9 @@ func (s *Sandbox) createNodes(ctx context.Context, client kubernetes.Interface) 
 // the account that they define.
 func (s *Sandbox) install(ctx context.Context, restConfig *rest.Config, client kubernetes.Interface) error {
 	from := time.Now()
-	var local install.Local
+	local := install.Local{Webhooks: s.plane.ManagerWebhookURL()}
 	if s.Manager {
-		local = install.Local{Port: s.plane.ManagerAPI, CA: s.plane.Authority().CAPEM()}
+		local.Port, local.CA = s.plane.ManagerAPI, s.plane.Authority().CAPEM()
 	}
 	manager, err := install.Product(ctx, restConfig, config.FS, local)
 	if err != nil {

@@ -213,7 +213,8 @@ func (t *transcript) String() string {
 // namespace makes a namespace for the test, and takes everything in it away afterwards.
 func (c *cluster) namespace(t *testing.T) string {
 	t.Helper()
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}
+	// Managed, so that everything is tried with the admission policies on.
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-", Labels: map[string]string{gpuv1alpha1.ManagedLabel: "true"}}}
 	if err := c.Create(t.Context(), ns); err != nil {
 		t.Fatal(err)
 	}

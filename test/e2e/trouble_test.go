@@ -20,7 +20,7 @@ import (
 func TestBadSpecsSayWhatToChangeAndRunOnceChanged(t *testing.T) {
 	t.Parallel()
 	c := sharedCluster(t)
-	ns := c.namespace(t)
+	ns, checked := c.unchecked(t), c.namespace(t)
 	gpu := corev1.ResourceRequirements{Limits: corev1.ResourceList{"nvidia.com/gpu": quantity("1")}}
 	// Two containers with the same GPU resource the CRD itself refuses.
 	amd := corev1.ResourceRequirements{Limits: corev1.ResourceList{"amd.com/gpu": quantity("1")}}
@@ -68,6 +68,12 @@ func TestBadSpecsSayWhatToChangeAndRunOnceChanged(t *testing.T) {
 	} {
 		t.Run(v.name, func(t *testing.T) {
 			t.Parallel()
+			if v.reason == "InvalidSpec" {
+				err := c.Create(t.Context(), gpuWorkload(checked, v.name, 1, 1, runFor("100ms"), v.spoil))
+				if err == nil || !strings.Contains(err.Error(), v.says) {
+					t.Errorf("the webhook should have refused it with %q, not: %v", v.says, err)
+				}
+			}
 			w := c.submit(t, gpuWorkload(ns, v.name, 1, 1, runFor("100ms"), v.spoil))
 			c.untilReason(t, w, v.condition, v.reason)
 			if w.Status.Phase != gpuv1alpha1.PhasePending || !strings.Contains(w.Status.Message, v.says) {
@@ -266,7 +272,7 @@ func TestWaitingWorkloadsStartByPriority(t *testing.T) {
 func TestUnreadableTemplateHurtsNobodyElse(t *testing.T) {
 	t.Parallel()
 	c := sharedCluster(t)
-	ns := c.namespace(t)
+	ns := c.unchecked(t)
 	poison := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "gpu.warp.dev/v1alpha1", "kind": "GPUWorkload",
 		"metadata": map[string]any{"namespace": ns, "name": "poison"},

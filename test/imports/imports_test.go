@@ -75,6 +75,22 @@ var rules = []rule{
 		why:  "everything that acts counts with it, so it must not pull in anything that acts; the cluster that it shows is core data",
 	},
 	{
+		path: "internal/webhook",
+		only: []string{
+			"std", "api/v1alpha1", "core/cluster", "core/placement", "internal/controller", "internal/state", "internal/webhook/...",
+			"golang.org/x/sync/semaphore", "golang.org/x/time/rate", "gomodules.xyz/jsonpatch/v2",
+			"k8s.io/api/...", "k8s.io/apimachinery/...", "k8s.io/utils/...", "sigs.k8s.io/controller-runtime/...",
+		},
+		importedBy: []string{"internal/manager", "test/..."},
+		why:        "it says of a workload what the controller would say, and asks nobody else: no client of its own, no telemetry of other systems",
+	},
+	{
+		path:       "internal/webhook/certificates",
+		only:       []string{"std", "k8s.io/api/...", "k8s.io/apimachinery/...", "k8s.io/client-go/util/cert", "k8s.io/utils/...", "sigs.k8s.io/controller-runtime/..."},
+		importedBy: []string{"internal/webhook", "internal/manager", "test/..."},
+		why:        "certificates have nothing to do with what is then said over them",
+	},
+	{
 		path: "internal/policy",
 		only: []string{"std", "api/v1alpha1", "core/cluster", "core/placement", "k8s.io/api/core/v1", "k8s.io/apimachinery/..."},
 		why:  "who only places by policies, such as the importer of traces, must not link the language of their expressions",

@@ -169,6 +169,9 @@ func (c *ControlPlane) ManagerHealthURL() string {
 	return "http://" + address(c.ManagerHealth) + "/readyz"
 }
 
+// ManagerWebhookURL is where the API server finds the manager's webhooks.
+func (c *ControlPlane) ManagerWebhookURL() string { return "https://" + address(c.ManagerWebhook) }
+
 // Authority issues further certificates and kubeconfigs.
 func (c *ControlPlane) Authority() *pki.Authority { return c.authority }
 

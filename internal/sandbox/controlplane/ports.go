@@ -20,6 +20,7 @@ type Ports struct {
 	Kwok              int
 	ManagerMetrics    int
 	ManagerHealth     int
+	ManagerWebhook    int
 	Extender          int
 	ExtenderMetrics   int
 	ManagerAPI        int
@@ -31,7 +32,7 @@ func freePorts() (Ports, error) {
 	var p Ports
 	for _, port := range []*int{
 		&p.Etcd, &p.EtcdPeer, &p.APIServer, &p.ControllerManager,
-		&p.Scheduler, &p.OurScheduler, &p.Kwok, &p.ManagerMetrics, &p.ManagerHealth,
+		&p.Scheduler, &p.OurScheduler, &p.Kwok, &p.ManagerMetrics, &p.ManagerHealth, &p.ManagerWebhook,
 		&p.Extender, &p.ExtenderMetrics, &p.ManagerAPI,
 	} {
 		listener, err := net.Listen("tcp", address(0))

@@ -187,6 +187,9 @@ func (c *ControlPlane) ManagerSpec(namespace string, extra []string) process.Spe
 		flag("api-bind-address", address(c.ManagerAPI)),
 		flag("api-cert-dir", c.managerCertDir()),
 		flag("debug-scenario", true),
+		flag("webhooks", true),
+		flag("webhook-bind-address", address(c.ManagerWebhook)),
+		flag("webhook-hosts", loopback),
 		flag("leader-elect", true),
 		flag("leader-election-namespace", namespace),
 	}, extra...)...)

@@ -20,6 +20,8 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 )
 
 // fieldOwner names the sandbox among those who write objects.
@@ -43,6 +45,9 @@ func Product(ctx context.Context, config *rest.Config, manifests fs.FS, local Lo
 	if err != nil {
 		return Manager{}, err
 	}
+	if err := CallWebhooksAt(local.Webhooks, objects); err != nil {
+		return Manager{}, err
+	}
 	manager, err := FindManager(objects)
 	if err != nil {
 		return Manager{}, err
@@ -61,7 +66,18 @@ func Product(ctx context.Context, config *rest.Config, manifests fs.FS, local Lo
 	if err := awaitEstablished(ctx, config, first); err != nil {
 		return Manager{}, err
 	}
-	return manager, apply(ctx, cluster, rest)
+	return manager, apply(ctx, cluster, append(rest, managedDefault()))
+}
+
+// managedDefault puts the namespace that people start in under management, so that
+// they see the admission policies at work.
+func managedDefault() *unstructured.Unstructured {
+	n := &unstructured.Unstructured{}
+	n.SetAPIVersion("v1")
+	n.SetKind(kindNamespace)
+	n.SetName(metav1.NamespaceDefault)
+	n.SetLabels(map[string]string{gpuv1alpha1.ManagedLabel: "true"})
+	return n
 }
 
 // split puts first what others need to exist, and leaves Deployments out.

@@ -19,6 +19,8 @@ type Local struct {
 	Port int
 	// CA issued the manager's certificate.
 	CA []byte
+	// Webhooks is the beginning of the URL where it answers admission requests.
+	Webhooks string
 }
 
 // reach has the API server find the manager, which is a process and no pod: its Service is another
