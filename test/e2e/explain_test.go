@@ -161,9 +161,13 @@ func TestRemediesOfTheFragmentedExampleStartTheGang(t *testing.T) {
 		{"change", "ask for 3 pods instead of 4"},
 		{"change", "ask for 7 GPUs a pod instead of 8"},
 		{"move", "move " + ns + "/notebook to gpu-node-0005"},
+		{"preempt", "let it evict " + ns + "/notebook (priority 10, below 20, preemptible)"},
 		{"ask", "ask " + ns + "/notebook (priority 10, below 20) to make way"},
 	} {
 		t.Run(remedy.kind+" "+remedy.words, func(t *testing.T) {
+			if remedy.kind == "ask" {
+				c.shell(t, "kubectl patch gpuworkload notebook -n "+ns+` --type=merge -p '{"spec":{"preemptible":false}}'`)
+			}
 			c.settled(t, ns)
 			w := c.submit(t, gang())
 			e := c.explained(t, w, offers(remedy.kind, remedy.words))
