@@ -53,6 +53,8 @@ type crew struct {
 	rig    *rig
 	config string
 	log    *os.File
+	// env is added to the environment of the managers.
+	env []string
 
 	mu      sync.Mutex
 	members map[string]*member
@@ -99,6 +101,7 @@ func (c *crew) start(instance string) error {
 	m.cmd = exec.Command(c.rig.binary, "manager", "--kubeconfig", m.kubeconfig, "--config", c.config,
 		"--metrics-bind-address="+m.metrics, "--health-probe-bind-address=0", "--debug-scenario")
 	m.cmd.Stdout, m.cmd.Stderr = c.log, c.log
+	m.cmd.Env = append(os.Environ(), c.env...)
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := m.cmd.Start(); err != nil {
 		m.cmd = nil

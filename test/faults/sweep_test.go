@@ -31,6 +31,7 @@ type sweep struct {
 	*rig
 	t       *testing.T
 	dice    *rand.Rand
+	moments *rand.Rand
 	started time.Time
 
 	mu         sync.Mutex
@@ -87,7 +88,7 @@ func TestSweep(t *testing.T) {
 func newSweep(t *testing.T, lanes int, config managerConfig) *sweep {
 	t.Helper()
 	s := &sweep{
-		rig: newRig(t, lanes, config), t: t, dice: rand.New(rand.NewPCG(*seed, 0)), started: time.Now(),
+		rig: newRig(t, lanes, config), t: t, dice: rand.New(rand.NewPCG(*seed, 0)), moments: rand.New(rand.NewPCG(*seed, 2)), started: time.Now(),
 		namespaces: make(map[string]plan), written: make(map[string][]proxy.Record), unplanned: make(map[string]bool),
 		red: make(map[string]bool), lanes: make(chan int, lanes), gate: make(chan heldWrite, 256),
 	}

@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"strings"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
@@ -29,8 +29,7 @@ func paths() map[string]string {
 
 // history is everything that was seen so far.
 type history struct {
-	client *http.Client
-	server string
+	client rest.Interface
 
 	mu      sync.Mutex
 	changes []change
@@ -46,11 +45,13 @@ func connect(ctx context.Context, kubeconfig string) (*history, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	client, err := rest.HTTPClientFor(config)
+	config.QPS = -1
+	config.NegotiatedSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
+	client, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting: %w", err)
 	}
-	h := &history{client: client, server: config.Host, at: make(map[[2]string]uint64)}
+	h := &history{client: client, at: make(map[[2]string]uint64)}
 	for kind, path := range paths() {
 		version, err := h.list(ctx, kind, path, func(o *object, version uint64) {
 			h.see(change{version: version, kind: kind, seen: time.Now(), object: o})
@@ -63,22 +64,9 @@ func connect(ctx context.Context, kubeconfig string) (*history, error) {
 	return h, nil
 }
 
-func (h *history) get(ctx context.Context, path string) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, h.server+path, nil)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Accept", "application/json")
-	response, err := h.client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode != http.StatusOK {
-		defer response.Body.Close()
-		body, _ := io.ReadAll(io.LimitReader(response.Body, 4096))
-		return nil, fmt.Errorf("%s: %s", response.Status, strings.TrimSpace(string(body)))
-	}
-	return response, nil
+// get asks for a path. The client tries again where the API server says that it may.
+func (h *history) get(ctx context.Context, path string) (io.ReadCloser, error) {
+	return h.client.Get().RequestURI(path).SetHeader("Accept", "application/json").Stream(ctx)
 }
 
 // list reads every object of a kind, consistently.
@@ -87,12 +75,12 @@ func (h *history) list(ctx context.Context, kind, path string, each func(*object
 	if err != nil {
 		return "", fmt.Errorf("listing %s: %w", kind, err)
 	}
-	defer response.Body.Close()
+	defer response.Close()
 	var all struct {
 		Metadata struct{ ResourceVersion string }
 		Items    []json.RawMessage
 	}
-	if err := json.NewDecoder(response.Body).Decode(&all); err != nil {
+	if err := json.NewDecoder(response).Decode(&all); err != nil {
 		return "", fmt.Errorf("listing %s: %w", kind, err)
 	}
 	for _, raw := range all.Items {
@@ -136,8 +124,8 @@ func (h *history) watch(ctx context.Context, kind, path, version string) (last s
 	if err != nil {
 		return last, err
 	}
-	defer response.Body.Close()
-	reader := bufio.NewReaderSize(response.Body, 256<<10)
+	defer response.Close()
+	reader := bufio.NewReaderSize(response, 256<<10)
 	for {
 		line, err := reader.ReadBytes('\n')
 		if err != nil {
