@@ -9,7 +9,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -118,6 +117,14 @@ func (r *Reconciler) expire(ctx context.Context, p *pass) (bool, error) {
 	r.release(p)
 	r.avoid.forget(w.UID)
 	r.pacer.forget(w.UID)
+	// A leader that was paused can make a Job of an attempt that is over by now.
+	for i := range p.jobs {
+		if kind, _ := jobEnd(&p.jobs[i]); kind == "" {
+			if err := r.deleteJob(ctx, &p.jobs[i]); err != nil {
+				return true, err
+			}
+		}
+	}
 	if w.Spec.TTLSecondsAfterFinished == nil || p.status().CompletionTime == nil {
 		return true, nil
 	}
@@ -265,8 +272,9 @@ func (r *Reconciler) deleteJob(ctx context.Context, j *batchv1.Job) error {
 	err := r.client.Delete(ctx, j,
 		client.Preconditions{UID: &j.UID},
 		client.PropagationPolicy(metav1.DeletePropagationBackground))
-	// A conflict means that another Job has the name by now: ours is gone.
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+	// A conflict may mean that another Job has the name by now, or nothing but bad luck. The next
+	// pass sees which; going on as if the Job were gone can leave it running for good.
+	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting Job %s: %w", j.Name, err)
 	}
 	return nil
