@@ -232,7 +232,7 @@ func (c *crew) scenario(ctx context.Context, instance, workload string) (text st
 		}
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
-			return false, nil //nolint:nilerr // it may be starting
+			return false, nil
 		}
 		defer response.Body.Close()
 		body, err := io.ReadAll(response.Body)

@@ -46,7 +46,6 @@ type sweep struct {
 	active   atomic.Int64
 	tally    tally
 	gate     chan heldWrite
-	held     func(context.Context, []heldWrite) error
 	expected bool
 }
 

@@ -39,8 +39,8 @@ func main() {
 	flag.StringVar(&l.bystanders, "bystanders", "", "namespace of foreign pods")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer cancel()
 	found, err := sit(ctx, *kubeconfig, l, os.Stdin, os.Stdout)
+	cancel()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "judge:", err)
 		os.Exit(2)

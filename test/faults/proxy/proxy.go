@@ -150,7 +150,7 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 // drop ends the request without an answer, and its connection if asked to. It does not return.
 func (p *Proxy) drop(r *http.Request, connection bool) {
 	if c, ok := r.Context().Value(connKey{}).(net.Conn); ok && connection {
-		c.Close()
+		_ = c.Close()
 	}
 	panic(http.ErrAbortHandler)
 }

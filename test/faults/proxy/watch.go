@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -158,7 +159,10 @@ func (p *Proxy) openWatch(r *http.Request) (*http.Response, error) {
 // modify is called with every response.
 func (p *Proxy) modify(response *http.Response) error {
 	info, err := requests.NewRequestInfo(response.Request)
-	if err != nil || !info.IsResourceRequest || info.Verb != "watch" || response.StatusCode != http.StatusOK {
+	if err != nil {
+		return fmt.Errorf("reading the request %s: %w", response.Request.URL.Path, err)
+	}
+	if !info.IsResourceRequest || info.Verb != "watch" || response.StatusCode != http.StatusOK {
 		return nil
 	}
 	v := p.Faults.view(p.Instance, groupResource(info))
