@@ -191,7 +191,7 @@ func withdrawsMember(ctx context.Context, l *lane) error {
 
 // replacesMember loses one pod while the other goes on.
 func replacesMember(ctx context.Context, l *lane) error {
-	w := l.gang("w", 2, 2, simulate("run-for", "3s"), func(w *gpuv1alpha1.GPUWorkload) { w.Spec.RestartPolicy = gpuv1alpha1.RestartMember })
+	w := l.gang("w", 2, 2, simulate("run-for", "6s"), func(w *gpuv1alpha1.GPUWorkload) { w.Spec.RestartPolicy = gpuv1alpha1.RestartMember })
 	return all(
 		func() error { return l.Create(ctx, w) },
 		func() error { return l.untilPhase(ctx, w, gpuv1alpha1.PhaseRunning) },
@@ -218,7 +218,7 @@ func replacesMember(ctx context.Context, l *lane) error {
 
 // losesJob has its Job deleted by somebody else.
 func losesJob(ctx context.Context, l *lane) error {
-	w := l.gang("w", 2, 2, simulate("run-for", "3s"))
+	w := l.gang("w", 2, 2, simulate("run-for", "6s"))
 	return all(
 		func() error { return l.Create(ctx, w) },
 		func() error { return l.untilPhase(ctx, w, gpuv1alpha1.PhaseRunning) },

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/reyisjones/gpu-orchestrator/test/faults/proxy"
 )
 
 // takeoverWithin is the bar for a standby after the leader was killed, with the leases of an
@@ -41,9 +43,9 @@ func TestLeaders(t *testing.T) {
 	}()
 	for _, way := range []struct {
 		name string
-		lose func(context.Context, string) error
+		lose func(context.Context, string) (func() error, error)
 	}{
-		{"SIGKILL", func(_ context.Context, leader string) error { return s.crew.signal(leader, syscall.SIGKILL) }},
+		{"SIGKILL", s.killLeader},
 		{"SIGSTOP", s.stopLeader},
 	} {
 		var took, worked []time.Duration
@@ -84,7 +86,7 @@ func (s *sweep) keepBusy(ctx context.Context) {
 
 // takeover takes the leader away and measures until another has the lease, and until that one
 // has written something of its own.
-func (s *sweep) takeover(ctx context.Context, lose func(context.Context, string) error) (lease, working time.Duration, err error) {
+func (s *sweep) takeover(ctx context.Context, lose func(context.Context, string) (func() error, error)) (lease, working time.Duration, err error) {
 	before, err := s.crew.leader(ctx)
 	if err != nil {
 		return 0, 0, err
@@ -93,10 +95,11 @@ func (s *sweep) takeover(ctx context.Context, lose func(context.Context, string)
 	if leader == "" {
 		return 0, 0, fmt.Errorf("nobody wrote anything yet")
 	}
-	lost := time.Now()
-	if err := lose(ctx, leader); err != nil {
+	late, err := lose(ctx, leader)
+	if err != nil {
 		return 0, 0, err
 	}
+	lost := time.Now()
 	if _, err := s.crew.untilLeader(ctx, before); err != nil {
 		return 0, 0, err
 	}
@@ -107,21 +110,46 @@ func (s *sweep) takeover(ctx context.Context, lose func(context.Context, string)
 		return writer != "" && writer != leader, nil
 	})
 	working = time.Since(lost)
-	if e := s.crew.signal(leader, syscall.SIGCONT); e == nil {
-		// It was stopped: it must find out, and end.
-		select {
-		case <-s.crew.end(leader):
-		case <-time.After(15 * time.Second):
-			return lease, working, fmt.Errorf("%s lost its lease 15 s ago and still runs", leader)
-		}
-	}
 	// The one that ended is started again, and stands by.
-	return lease, working, errors.Join(err, letPass(ctx, time.Second))
+	return lease, working, errors.Join(err, late(), letPass(ctx, 2*time.Second))
 }
 
-// stopLeader stops it in the middle of a write: whatever it does next is late.
-func (s *sweep) stopLeader(_ context.Context, leader string) error {
-	return s.crew.signal(leader, syscall.SIGSTOP)
+func (s *sweep) killLeader(_ context.Context, leader string) (func() error, error) {
+	return func() error { return nil }, s.crew.signal(leader, syscall.SIGKILL)
+}
+
+// stopLeader stops it in the middle of a write, and afterwards has the write arrive late and the
+// process go on.
+func (s *sweep) stopLeader(ctx context.Context, leader string) (func() error, error) {
+	armed := s.faults.Arm(proxy.Any, "manager update gpuworkloads.gpu.warp.dev/status", proxy.Action{Verb: proxy.HoldBefore})
+	defer s.faults.Disarm(armed)
+	var held proxy.Held
+	select {
+	case held = <-armed.Held():
+	case <-time.After(10 * time.Second):
+		return nil, errors.New("nothing was written for 10 s")
+	}
+	if held.Instance != leader {
+		return nil, fmt.Errorf("%s leads, and %s writes", leader, held.Instance)
+	}
+	done := s.crew.end(leader)
+	return func() error {
+		already := len(s.faults.Journal())
+		armed.Let(proxy.Forward)
+		err := s.late(ctx, []heldWrite{{armed: armed, held: held}}, already)
+		if err := errors.Join(err, s.crew.signal(leader, syscall.SIGCONT)); err != nil {
+			return err
+		}
+		select {
+		case <-done:
+			s.mu.Lock()
+			s.tally.pauses++
+			s.mu.Unlock()
+			return nil
+		case <-time.After(15 * time.Second):
+			return fmt.Errorf("%s lost its lease 15 s ago and still runs", leader)
+		}
+	}, s.crew.signal(leader, syscall.SIGSTOP)
 }
 
 // lastWriter is the instance that wrote last, leases aside, after a time.

@@ -59,6 +59,10 @@ func faultPlans() map[string][]string {
 	}
 }
 
+// comeAndGo are the kinds that a write is put through which not every recording has: with -all it
+// is put through every kind of its row.
+func comeAndGo() []string { return []string{"409", "lose", "kill-before"} }
+
 // row is the row of faultPlans that a write falls under.
 func row(r proxy.Record) string {
 	name := r.Verb + " " + r.Resource
@@ -173,9 +177,11 @@ func (r *recording) plans() (all []plan, without []string) {
 			without = append(without, r.flow+" | "+point)
 			continue
 		}
+		core := r.seen[point] == r.runs
 		for _, k := range kinds() {
-			if slices.Contains(names, k.name) && chosen(*kindsArg, k.name) {
-				all = append(all, plan{flow: r.flow, point: point, kind: k, core: r.seen[point] == r.runs})
+			tried := core || *allArg || *planArg != "" || slices.Contains(comeAndGo(), k.name)
+			if tried && slices.Contains(names, k.name) && chosen(*kindsArg, k.name) {
+				all = append(all, plan{flow: r.flow, point: point, kind: k, core: core})
 			}
 		}
 	}

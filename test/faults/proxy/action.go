@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -97,6 +99,9 @@ const (
 	Drop
 )
 
+// Any is, for Arm, the next write in any namespace whose class begins like the point does.
+const Any = "*"
+
 // Arm has an action done to the request with the given point (Point.String) in a namespace;
 // namespace "" is for objects that have none. It happens once, or Action.Times in a row.
 func (f *Faults) Arm(namespace, point string, action Action) *Armed {
@@ -163,9 +168,10 @@ func (f *Faults) meet(namespace string, p Point) (Point, *Armed) {
 	f.counts[key]++
 	p.Occurrence = f.counts[key]
 	name := p.String()
-	for _, a := range f.armed[namespace] {
+	for _, a := range slices.Concat(f.armed[namespace], f.armed[Any]) {
 		again := a.class == p.Class() && a.left > 0
-		if !again && (a.class != "" || a.point != name) {
+		first := a.class == "" && (a.point == name || a.namespace == Any && strings.HasPrefix(name, a.point))
+		if !again && !first {
 			continue
 		}
 		a.left--

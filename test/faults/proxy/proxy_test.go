@@ -230,6 +230,20 @@ func TestTheGateHoldsAWrite(t *testing.T) {
 	}
 }
 
+func TestTheNextWriteAnywhere(t *testing.T) {
+	r := newRig(t)
+	armed := r.faults.Arm(Any, "manager patch(merge) pods", Action{Verb: Fail, Code: 409})
+	if err := r.patch(t, "p"); !apierrors.IsConflict(err) {
+		t.Errorf("the first write was told %v", err)
+	}
+	if !r.faults.Disarm(armed) {
+		t.Error("it does not know that it was done")
+	}
+	if err := r.patch(t, "p"); err != nil {
+		t.Errorf("the second one was told %v", err)
+	}
+}
+
 func pod(kind, uid, version string) string {
 	p := corev1.Pod{TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}, ObjectMeta: metav1.ObjectMeta{Name: uid, UID: types.UID(uid), ResourceVersion: version}}
 	object, err := json.Marshal(p)
