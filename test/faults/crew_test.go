@@ -34,7 +34,7 @@ type managerConfig string
 // so that flows end soon; many workers, because a held write holds one of them.
 const (
 	alone managerConfig = `
-bindTimeout: 1s
+bindTimeout: 2s
 avoidNodeFor: 30s
 workers: 128
 client: {qps: 1000, burst: 2000}

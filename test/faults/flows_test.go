@@ -191,7 +191,7 @@ func withdrawsMember(ctx context.Context, l *lane) error {
 
 // replacesMember loses one pod while the other goes on.
 func replacesMember(ctx context.Context, l *lane) error {
-	w := l.gang("w", 2, 2, simulate("run-for", "6s"), func(w *gpuv1alpha1.GPUWorkload) { w.Spec.RestartPolicy = gpuv1alpha1.RestartMember })
+	w := l.gang("w", 2, 2, forever, func(w *gpuv1alpha1.GPUWorkload) { w.Spec.RestartPolicy = gpuv1alpha1.RestartMember })
 	return all(
 		func() error { return l.Create(ctx, w) },
 		func() error { return l.untilPhase(ctx, w, gpuv1alpha1.PhaseRunning) },
@@ -211,14 +211,23 @@ func replacesMember(ctx context.Context, l *lane) error {
 			}
 			return errNoPod
 		},
-		func() error { return l.untilPhase(ctx, w, gpuv1alpha1.PhaseSucceeded) },
-		func() error { return l.ends(w, gpuv1alpha1.PhaseSucceeded, 1, 2) },
+		func() error {
+			return l.until(ctx, w, "whole again", func(w *gpuv1alpha1.GPUWorkload) bool {
+				return w.Status.Phase == gpuv1alpha1.PhaseRunning && w.Status.Pods.Running == 2 && w.Status.RetryCount == 1
+			})
+		},
+		func() error {
+			if w.Status.Attempt != 0 {
+				return fmt.Errorf("the whole gang was started again: attempt %d", w.Status.Attempt)
+			}
+			return nil
+		},
 	)
 }
 
 // losesJob has its Job deleted by somebody else.
 func losesJob(ctx context.Context, l *lane) error {
-	w := l.gang("w", 2, 2, simulate("run-for", "6s"))
+	w := l.gang("w", 2, 2, forever)
 	return all(
 		func() error { return l.Create(ctx, w) },
 		func() error { return l.untilPhase(ctx, w, gpuv1alpha1.PhaseRunning) },
@@ -227,11 +236,14 @@ func losesJob(ctx context.Context, l *lane) error {
 			job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Status.JobName}}
 			return l.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))
 		},
-		func() error { return l.untilPhase(ctx, w, gpuv1alpha1.PhaseSucceeded) },
-		func() error { return l.ends(w, gpuv1alpha1.PhaseSucceeded, 0, 2) },
 		func() error {
-			if w.Status.Attempt != 1 {
-				return fmt.Errorf("it took attempt %d, the second is 1", w.Status.Attempt)
+			return l.until(ctx, w, "running anew", func(w *gpuv1alpha1.GPUWorkload) bool {
+				return w.Status.Phase == gpuv1alpha1.PhaseRunning && w.Status.Attempt > 0
+			})
+		},
+		func() error {
+			if w.Status.RetryCount > 0 {
+				return fmt.Errorf("%d retries: nothing had failed", w.Status.RetryCount)
 			}
 			return nil
 		},

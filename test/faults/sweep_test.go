@@ -179,7 +179,7 @@ func (s *sweep) record(ctx context.Context) []plan {
 		}
 		for _, point := range r.points {
 			s.tally.points++
-			if r.seen[point] < r.runs {
+			if r.seen[point] < r.runs || progress(point) {
 				s.tally.comeAndGo++
 			}
 		}
