@@ -1,6 +1,9 @@
 package main
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // oversold is O1: what bound pods hold of a node is never more than the node has.
 type oversold struct {
@@ -156,13 +159,28 @@ func (o *torn) end(w *world) {
 	}
 }
 
-// doubled is O3: an attempt has one Job ever, and a rank one pod that holds a node.
+// doubled is O3: an attempt has one Job ever, and a rank one pod that holds a node. A Job that a
+// leader makes after it was replaced, of an attempt that is over by then, is let pass if it does
+// nothing: no pod of it gets a node, and it does not stay.
 type doubled struct {
 	blame blame
 	jobs  map[[2]string]string
+	late  map[string]bool
 }
 
-func newDoubled(b blame) *doubled { return &doubled{blame: b, jobs: make(map[[2]string]string)} }
+func newDoubled(b blame) *doubled {
+	return &doubled{blame: b, jobs: make(map[[2]string]string), late: make(map[string]bool)}
+}
+
+// over tells whether a workload has gone on to a later attempt, has ended, or is gone.
+func over(w *world, uid, attempt string) bool {
+	x := w.all(workloads)[uid]
+	if x == nil || x.Metadata.DeletionTimestamp != nil || x.Status.Phase == "Succeeded" || x.Status.Phase == "Failed" {
+		return true
+	}
+	n, err := strconv.Atoi(attempt)
+	return err == nil && n < x.Status.Attempt
+}
 
 func (o *doubled) see(w *world, _ *object) {
 	c := w.at
@@ -172,13 +190,21 @@ func (o *doubled) see(w *world, _ *object) {
 	switch c.kind {
 	case jobs:
 		key := [2]string{c.workload(), c.Metadata.Labels[labelAttempt]}
-		if first, ok := o.jobs[key]; ok && first != c.Metadata.UID {
+		first, ok := o.jobs[key]
+		o.jobs[key] = c.Metadata.UID
+		switch {
+		case !ok || first == c.Metadata.UID:
+		case w.all(jobs)[first] == nil && over(w, c.workload(), key[1]):
+			o.late[c.Metadata.UID] = true
+		default:
 			o.blame("O3", "doubled: Job %s is the second one of attempt %s of its workload", c.name(), key[1])
 		}
-		o.jobs[key] = c.Metadata.UID
 	case pods:
 		if !c.holds() {
 			return
+		}
+		if o.late[c.Metadata.Labels[labelJob]] {
+			o.blame("O3", "doubled: pod %s of a Job that came too late holds a node", c.name())
 		}
 		for _, other := range w.members[c.workload()] {
 			if other != c.object && other.holds() && other.Metadata.Labels[labelRank] == c.Metadata.Labels[labelRank] {
@@ -188,4 +214,10 @@ func (o *doubled) see(w *world, _ *object) {
 	}
 }
 
-func (o *doubled) end(*world) {}
+func (o *doubled) end(w *world) {
+	for uid := range o.late {
+		if job := w.all(jobs)[uid]; job != nil && job.Metadata.DeletionTimestamp == nil {
+			o.blame("O3", "doubled: Job %s came too late and was left", job.name())
+		}
+	}
+}

@@ -167,9 +167,26 @@ func TestPlantedBugs(t *testing.T) {
 			s.is(pods, "y", member("j1", "1", "1"), on("n2", "Running"))
 		}},
 		{"O3", "two Jobs of one attempt", func(s *tale) {
+			s.is(workloads, "w", "", `"status":{"phase":"Running","jobName":"j1"}`)
+			s.gone(jobs, "j0", ofW, "")
+			s.is(jobs, "j1", ofW, "")
+		}},
+		{"O3", "two Jobs of one attempt at once", func(s *tale) {
+			s.is(workloads, "w", "", `"status":{"phase":"Succeeded","jobName":"j1"}`)
+			s.is(jobs, "j1", ofW, "")
+		}},
+		{"O3", "a Job that came too late and stays", func(s *tale) {
 			s.gone(jobs, "j0", ofW, "")
 			s.is(workloads, "w", "", `"status":{"phase":"Succeeded","jobName":"j1"}`)
 			s.is(jobs, "j1", ofW, "")
+		}},
+		{"O3", "a Job that came too late and runs", func(s *tale) {
+			s.gone(jobs, "j0", ofW, "")
+			s.is(workloads, "w", "", `"status":{"phase":"Succeeded","jobName":"j1"}`)
+			s.is(jobs, "j1", ofW, "")
+			s.is(pods, "x", member("j1", "0", "5"), on("n1", "Pending"))
+			s.gone(pods, "x", member("j1", "0", "5"), on("n1", "Pending"))
+			s.gone(jobs, "j1", ofW, "")
 		}},
 		{"O3", "one rank twice", func(s *tale) {
 			s.is(pods, "x", member("j0", "0", "0"), on("n1", "Running"))
@@ -272,6 +289,14 @@ func TestNoFalseAlarms(t *testing.T) {
 			s.is(pods, "y", "", on("n1", "Running"))
 			s.is(pods, "y", "", on("n1", "Failed"))
 			s.is(pods, "z", "", on("n1", "Running"))
+		}},
+		{"a Job that came too late and was taken away", func(s *tale) {
+			s.gone(jobs, "j0", ofW, "")
+			s.is(workloads, "w", "", `"status":{"phase":"Succeeded","jobName":"j1"}`)
+			s.is(jobs, "j1", ofW, "")
+			s.is(pods, "x", member("j1", "0", "0"), `"spec":{}`)
+			s.gone(pods, "x", member("j1", "0", "0"), `"spec":{}`)
+			s.gone(jobs, "j1", ofW, "")
 		}},
 		{"a member lost after the gang was whole", func(s *tale) {
 			s.passes(time.Hour)
