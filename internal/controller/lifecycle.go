@@ -269,8 +269,10 @@ func (r *Reconciler) deleteJob(ctx context.Context, j *batchv1.Job) error {
 	if j.DeletionTimestamp != nil {
 		return nil
 	}
+	// The resourceVersion refuses the delete if the Job has gone on since it was looked at: its
+	// pods may run by now, and whoever decided this may have been paused for a while.
 	err := r.client.Delete(ctx, j,
-		client.Preconditions{UID: &j.UID},
+		client.Preconditions{UID: &j.UID, ResourceVersion: &j.ResourceVersion},
 		client.PropagationPolicy(metav1.DeletePropagationBackground))
 	// A conflict may mean that another Job has the name by now, or nothing but bad luck. The next
 	// pass sees which; going on as if the Job were gone can leave it running for good.

@@ -63,6 +63,22 @@ func TestADeadlineIsNotOverBeforeItsJobIs(t *testing.T) {
 	}
 }
 
+// A leader that was paused decided on the Job as it was. Its delete must not hit the Job as it is.
+func TestALateDeleteIsRefused(t *testing.T) {
+	w := testWorkload()
+	seen := runningJob(w)
+	now := seen.DeepCopy()
+	now.ResourceVersion, now.Status.Ready = "2", ptr.To[int32](1)
+	r := against(t, now, func() error { return nil })
+	if err := r.deleteJob(t.Context(), seen); !apierrors.IsConflict(err) {
+		t.Errorf("the late delete ends with %v", err)
+	}
+	var left batchv1.JobList
+	if err := r.live.List(t.Context(), &left); err != nil || len(left.Items) != 1 {
+		t.Errorf("%v; %d Jobs are left", err, len(left.Items))
+	}
+}
+
 // A leader that was paused can make a Job after the workload has ended.
 func TestNothingRunsOnAfterTheEnd(t *testing.T) {
 	w := testWorkload(func(w *gpuv1alpha1.GPUWorkload) { w.Status.Phase = gpuv1alpha1.PhaseFailed })
