@@ -17,6 +17,9 @@ import (
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 )
 
+// briefly is the quiet at the end of the tests that are not the sweep.
+const briefly = 5 * time.Second
+
 // makeBystanders makes a pod every second that is none of the product's business. None may be
 // refused; the judge sees to the rest.
 func (s *sweep) makeBystanders(ctx context.Context) {
@@ -61,10 +64,10 @@ func (s *sweep) settleResidents(ctx context.Context) *lane {
 
 // finish waits until nothing moves, compares what a manager knows with what a fresh one reads,
 // holds every write of a while against the product, and prints the judge's verdict.
-func (s *sweep) finish(ctx context.Context, residents *lane) {
+func (s *sweep) finish(ctx context.Context, residents *lane, quiet time.Duration) {
 	s.judgeResidents(ctx, residents)
 	s.restartEqual(ctx, residents)
-	s.ask(map[string]string{"do": "quiet", "for": quietFor.String()})
+	s.ask(map[string]string{"do": "quiet", "for": quiet.String()})
 	s.ask(map[string]string{"do": "journal", "path": s.writeJournal()})
 	v := s.verdict()
 	for name := range s.unplanned {

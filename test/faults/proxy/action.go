@@ -80,6 +80,8 @@ type Armed struct {
 	fired            chan struct{}
 	held             chan Held
 	let              chan Verdict
+	over             chan struct{}
+	once             sync.Once
 }
 
 // Held is a request that stands still.
@@ -108,6 +110,7 @@ func (f *Faults) Arm(namespace, point string, action Action) *Armed {
 	a := &Armed{
 		namespace: namespace, point: point, action: action, left: max(action.Times, 1),
 		fired: make(chan struct{}), held: make(chan Held, 1), let: make(chan Verdict, 1),
+		over: make(chan struct{}),
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -149,9 +152,14 @@ func (a *Armed) Let(v Verdict) {
 	}
 }
 
+// Over is closed when a held request stands no longer, for a decision or because its client is
+// gone.
+func (a *Armed) Over() <-chan struct{} { return a.over }
+
 // await waits for the decision. The client's own end ends the wait only if nothing can be
 // forwarded any more without it; a process that is merely stopped keeps its connection.
 func (a *Armed) await(ctx context.Context) Verdict {
+	defer a.once.Do(func() { close(a.over) })
 	select {
 	case v := <-a.let:
 		return v

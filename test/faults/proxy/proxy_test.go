@@ -219,10 +219,16 @@ func TestTheGateHoldsAWrite(t *testing.T) {
 			if got := len(r.saw()) > 0; got != v.before {
 				t.Errorf("committed while held: %t", got)
 			}
+			select {
+			case <-armed.Over():
+				t.Error("over before the verdict")
+			default:
+			}
 			armed.Let(v.verdict)
 			if err := <-told; !v.right(err) {
 				t.Errorf("the client was told %v", err)
 			}
+			<-armed.Over()
 			if got := len(r.saw()) > 0; got != v.after {
 				t.Errorf("committed in the end: %t", got)
 			}
