@@ -100,12 +100,10 @@ func (s *sweep) takeover(ctx context.Context, lose func(context.Context, string)
 	if _, err := s.crew.untilLeader(ctx, before); err != nil {
 		return 0, 0, err
 	}
-	lease = time.Since(lost)
+	acquired := time.Now()
+	lease = acquired.Sub(lost)
 	l := &lane{}
-	err = l.await(ctx, "the new leader to write", func(context.Context) (bool, error) {
-		writer := s.lastWriter(lost)
-		return writer != "" && writer != leader, nil
-	})
+	err = l.await(ctx, "the new leader to write", func(context.Context) (bool, error) { return s.wroteSince(acquired), nil })
 	working = time.Since(lost)
 	// The one that ended is started again, and stands by.
 	return lease, working, errors.Join(err, late(), letPass(ctx, 2*time.Second))
@@ -149,13 +147,13 @@ func (s *sweep) stopLeader(ctx context.Context, leader string) (func() error, er
 	}, s.crew.signal(leader, syscall.SIGSTOP)
 }
 
-// lastWriter is the instance that wrote last, leases aside, after a time.
-func (s *sweep) lastWriter(after time.Time) string {
+// wroteSince tells whether anybody has written anything but leases and events since a time.
+func (s *sweep) wroteSince(after time.Time) bool {
 	journal := s.faults.Journal()
 	for i := len(journal) - 1; i >= 0; i-- {
 		if r := journal[i]; r.Resource != "leases.coordination.k8s.io" && r.Resource != "events.events.k8s.io" && r.At.After(after) && r.Code > 0 {
-			return r.Instance
+			return true
 		}
 	}
-	return ""
+	return false
 }
