@@ -50,7 +50,7 @@ func (r *rig) openLane(ctx context.Context, number int, namespace string, dice *
 func (l *lane) begins() { l.own = time.Now() }
 
 func (l *lane) await(ctx context.Context, what string, check func(context.Context) (bool, error)) error {
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, stepWithin, true, check)
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, stepWithin, true, check)
 	if err != nil {
 		return fmt.Errorf("waiting for %s: %w", what, err)
 	}
