@@ -66,6 +66,8 @@ type member struct {
 	proxy      *proxy.Proxy
 	cmd        *exec.Cmd
 	done       chan struct{}
+	// killed says that its end is wanted.
+	killed bool
 }
 
 func newCrew(r *rig, config managerConfig) (*crew, error) {
@@ -107,7 +109,7 @@ func (c *crew) start(instance string) error {
 		m.cmd = nil
 		return fmt.Errorf("starting %s: %w", instance, err)
 	}
-	m.done = make(chan struct{})
+	m.done, m.killed = make(chan struct{}), false
 	go func(cmd *exec.Cmd, done chan struct{}) {
 		_ = cmd.Wait()
 		close(done)
@@ -137,6 +139,11 @@ func (c *crew) signal(instance string, s syscall.Signal) error {
 
 // kill ends a process as a crash does, and returns when it is gone.
 func (c *crew) kill(instance string) error {
+	c.mu.Lock()
+	if m := c.members[instance]; m != nil {
+		m.killed = true
+	}
+	c.mu.Unlock()
 	err := c.signal(instance, syscall.SIGKILL)
 	if errors.Is(err, os.ErrProcessDone) {
 		err = nil
@@ -151,15 +158,18 @@ func (c *crew) kill(instance string) error {
 func (c *crew) await(instance string, patience time.Duration) error {
 	c.mu.Lock()
 	m := c.members[instance]
+	cmd, done := m.cmd, m.done
 	c.mu.Unlock()
 	select {
-	case <-m.done:
+	case <-done:
 	case <-time.After(patience):
 		return fmt.Errorf("%s still runs after %s", instance, patience)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m.cmd = nil
+	if m.cmd == cmd {
+		m.cmd = nil
+	}
 	return nil
 }
 
@@ -169,7 +179,7 @@ func (c *crew) crashed() []string {
 	defer c.mu.Unlock()
 	var list []string
 	for instance, m := range c.members {
-		if m.cmd == nil {
+		if m.cmd == nil || m.killed {
 			continue
 		}
 		select {

@@ -122,9 +122,11 @@ func (s *sweep) stopLeader(ctx context.Context, leader string) (func() error, er
 	select {
 	case held = <-armed.Held():
 	case <-time.After(10 * time.Second):
+		armed.Let(proxy.Forward)
 		return nil, errors.New("nothing was written for 10 s")
 	}
 	if held.Instance != leader {
+		armed.Let(proxy.Forward)
 		return nil, fmt.Errorf("%s leads, and %s writes", leader, held.Instance)
 	}
 	done := s.crew.end(leader)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -60,6 +61,7 @@ func (s *sweep) pauseAll(ctx context.Context, batch []heldWrite) error {
 		err = letPass(ctx, 1500*time.Millisecond)
 	}
 	already := len(s.faults.Journal())
+	batch = slices.DeleteFunc(batch, heldWrite.over)
 	for _, h := range batch {
 		h.armed.Let(proxy.Forward)
 	}
