@@ -253,14 +253,36 @@ func (r *Reconciler) deadline(ctx context.Context, p *pass) (bool, error) {
 
 // deleteJobs deletes the workload's Jobs except the one named keep.
 func (r *Reconciler) deleteJobs(ctx context.Context, p *pass, keep string) error {
+	checked := false
 	for i := range p.jobs {
 		j := &p.jobs[i]
 		if j.Name == keep || j.DeletionTimestamp != nil {
 			continue
 		}
+		if !checked {
+			if err := r.upToDate(ctx, p); err != nil {
+				return err
+			}
+			checked = true
+		}
 		if err := r.deleteJob(ctx, j); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// upToDate asks the API server itself whether the workload is as this pass sees it. A leader that
+// was paused and replaced goes on for seconds before it knows; its cache can then show a new Job
+// beside the old status, in which that Job belongs to no plan.
+func (r *Reconciler) upToDate(ctx context.Context, p *pass) error {
+	var live gpuv1alpha1.GPUWorkload
+	err := r.live.Get(ctx, client.ObjectKeyFromObject(p.workload), &live)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return fmt.Errorf("reading the workload before its Jobs are deleted: %w", err)
+	case err != nil || live.UID != p.workload.UID || live.ResourceVersion != p.workload.ResourceVersion:
+		return fmt.Errorf("deleting Jobs: %w", errStale)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -20,14 +21,15 @@ import (
 	"github.com/reyisjones/gpu-orchestrator/internal/state"
 )
 
-// against returns a reconciler whose API server has a Job, and does with deletes what it is told.
-func against(t *testing.T, job *batchv1.Job, onDelete func() error) *Reconciler {
+// against returns a reconciler whose API server has a workload and a Job, and does with deletes
+// what it is told.
+func against(t *testing.T, w *gpuv1alpha1.GPUWorkload, job *batchv1.Job, onDelete func() error) *Reconciler {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := batchv1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(batchv1.AddToScheme(scheme), gpuv1alpha1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(job).WithInterceptorFuncs(interceptor.Funcs{
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(w.DeepCopy(), job).WithInterceptorFuncs(interceptor.Funcs{
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
 			if err := onDelete(); err != nil {
 				return err
@@ -49,11 +51,12 @@ func runningJob(w *gpuv1alpha1.GPUWorkload) *batchv1.Job {
 func TestADeadlineIsNotOverBeforeItsJobIs(t *testing.T) {
 	start := metav1.NewTime(time.Now().Add(-time.Hour))
 	w := testWorkload(func(w *gpuv1alpha1.GPUWorkload) {
+		w.ResourceVersion = "7"
 		w.Spec.ActiveDeadlineSeconds = ptr.To[int64](1)
 		w.Status.StartTime, w.Status.Phase = &start, gpuv1alpha1.PhaseRunning
 	})
 	job := runningJob(w)
-	r := against(t, job.DeepCopy(), func() error { return apierrors.NewConflict(jobResource(), job.Name, nil) })
+	r := against(t, w, job.DeepCopy(), func() error { return apierrors.NewConflict(jobResource(), job.Name, nil) })
 	p := &pass{now: time.Now(), workload: w, jobs: []batchv1.Job{*job}}
 	if _, err := r.deadline(t.Context(), p); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), job.Name) {
 		t.Errorf("the delete was refused, and the step says %v", err)
@@ -69,7 +72,7 @@ func TestALateDeleteIsRefused(t *testing.T) {
 	seen := runningJob(w)
 	now := seen.DeepCopy()
 	now.ResourceVersion, now.Status.Ready = "2", ptr.To[int32](1)
-	r := against(t, now, func() error { return nil })
+	r := against(t, w, now, func() error { return nil })
 	if err := r.deleteJob(t.Context(), seen); !apierrors.IsConflict(err) {
 		t.Errorf("the late delete ends with %v", err)
 	}
@@ -79,11 +82,24 @@ func TestALateDeleteIsRefused(t *testing.T) {
 	}
 }
 
+// A leader that was paused and replaced sees, for a moment, the new leader's Job beside a workload
+// that has no plan yet. It must not take that Job for what an earlier attempt left.
+func TestAnOldViewOfTheWorkloadDeletesNothing(t *testing.T) {
+	seen := testWorkload(func(w *gpuv1alpha1.GPUWorkload) { w.ResourceVersion = "7" })
+	now := seen.DeepCopy()
+	now.ResourceVersion, now.Status.Phase = "8", gpuv1alpha1.PhaseRunning
+	job := runningJob(seen)
+	r := against(t, now, job.DeepCopy(), func() error { t.Error("the running gang's Job is deleted"); return nil })
+	if _, err := r.outlived(t.Context(), &pass{now: time.Now(), workload: seen, jobs: []batchv1.Job{*job}}); !errors.Is(err, errStale) {
+		t.Errorf("the step says %v", err)
+	}
+}
+
 // A leader that was paused can make a Job after the workload has ended.
 func TestNothingRunsOnAfterTheEnd(t *testing.T) {
 	w := testWorkload(func(w *gpuv1alpha1.GPUWorkload) { w.Status.Phase = gpuv1alpha1.PhaseFailed })
 	job := runningJob(w)
-	r := against(t, job.DeepCopy(), func() error { return nil })
+	r := against(t, w, job.DeepCopy(), func() error { return nil })
 	if _, err := r.expire(t.Context(), &pass{now: time.Now(), workload: w, jobs: []batchv1.Job{*job}}); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +109,7 @@ func TestNothingRunsOnAfterTheEnd(t *testing.T) {
 	}
 	ended := runningJob(w)
 	ended.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
-	r = against(t, ended.DeepCopy(), func() error { t.Error("a Job that has ended is kept for its logs"); return nil })
+	r = against(t, w, ended.DeepCopy(), func() error { t.Error("a Job that has ended is kept for its logs"); return nil })
 	if _, err := r.expire(t.Context(), &pass{now: time.Now(), workload: w, jobs: []batchv1.Job{*ended}}); err != nil {
 		t.Fatal(err)
 	}
