@@ -106,7 +106,11 @@ func (s *sweep) restartEqual(ctx context.Context, l *lane) {
 	case <-time.After(2 * time.Second):
 	case <-ctx.Done():
 	}
-	const instance = "manager-a"
+	// Of two, the one that stands by: a change of the leader would be a matter of its own.
+	instance := "manager-a"
+	if s.leads() == instance {
+		instance = "manager-b"
+	}
 	workload := l.namespace + "/asleep"
 	before, err := s.crew.scenario(ctx, instance, workload)
 	if err != nil {

@@ -54,6 +54,9 @@ func faultPlans() map[string][]string {
 		"delete pods":                             all,
 		"create events.events.k8s.io":             told,
 		"patch events.events.k8s.io":              told,
+		// Leader election tells with the older kind.
+		"create events": told,
+		"patch events":  told,
 	}
 }
 

@@ -162,8 +162,12 @@ func (o *summary) see(w *world, _ *object) {
 		for _, n := range o.told[key] {
 			total += n
 		}
-		// One repetition is what a crash between a write and its event can lead to.
-		if total == 3 {
+		// Each attempt may say the same. One repetition more is what a crash can lead to.
+		attempt := 0
+		if x := w.all(workloads)[c.Regarding.UID]; x != nil {
+			attempt = x.Status.Attempt
+		}
+		if total == attempt+3 {
 			o.blame("O8", "repeated: event %s of %s says %q again and again", c.Reason, c.Regarding.Name, c.Note)
 		}
 	}

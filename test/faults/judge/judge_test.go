@@ -220,6 +220,17 @@ func TestPlantedBugs(t *testing.T) {
 		{"O5", "a collection deleted", func(s *tale) {
 			s.trial.journal = []record{{Verb: "deletecollection", Resource: jobs, Namespace: "ns"}}
 		}},
+		{"O5", "a running gang stopped", func(s *tale) {
+			s.is(workloads, "w2", "", planned("j9", ""))
+			labels := `"gpu.warp.dev/workload-uid":"w2","gpu.warp.dev/attempt":"0"`
+			s.is(jobs, "j9", labels, twoOfThem)
+			for _, rank := range []string{"0", "1"} {
+				s.is(pods, "w2p"+rank, strings.Replace(member("j9", "0", rank), `"w"`, `"w2"`, 1), on([]string{"n1", "n2"}[rank[0]-'0'], "Running"))
+			}
+			s.gone(jobs, "j9", labels, twoOfThem)
+			s.is(workloads, "w2", "", `"status":{"phase":"Running","jobName":"j9"}`)
+			s.trial.journal = []record{{Verb: "delete", Resource: jobs, Namespace: "ns", Name: "j9", UIDGuard: "j9", Code: 200}}
+		}},
 		{"O6", "a retry nobody needed", func(s *tale) {
 			s.is(workloads, "w", "", `"status":{"phase":"Succeeded","jobName":"j0","retryCount":1}`)
 		}},
@@ -313,6 +324,14 @@ func TestNoFalseAlarms(t *testing.T) {
 			s.is(pods, "f0p", strings.Replace(member("f0", "0", "0"), `"w"`, `"w2"`, 1), on("n1", "Failed"))
 			s.is(jobs, "f0", `"gpu.warp.dev/workload-uid":"w2","gpu.warp.dev/attempt":"0"`, `"status":{"failed":1,"conditions":[{"type":"Failed","status":"True"}]}`)
 			s.is(workloads, "w2", "", `"status":{"phase":"Succeeded","retryCount":1,"attempt":1,"jobName":"f1"}`)
+		}},
+		{"a gang that is suspended", func(s *tale) {
+			s.is(workloads, "w", "", `"spec":{"suspend":true},"status":{"phase":"Running","jobName":"j1","attempt":1}`)
+			s.is(jobs, "j1", strings.Replace(ofW, `"0"`, `"1"`, 1), `"spec":{"completions":1}`)
+			s.is(pods, "x", member("j1", "1", "0"), on("n1", "Running"))
+			s.gone(jobs, "j1", strings.Replace(ofW, `"0"`, `"1"`, 1), `"spec":{"completions":1}`)
+			s.gone(pods, "x", member("j1", "1", "0"), on("n1", "Running"))
+			s.trial.journal = []record{{Verb: "delete", Resource: jobs, Namespace: "ns", Name: "j1", UIDGuard: "j1", Code: 200}}
 		}},
 		{"a write that was refused", func(s *tale) {
 			s.is(pods, "foreign", "", "")

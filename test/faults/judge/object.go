@@ -51,7 +51,9 @@ type object struct {
 		// GPUWorkloads.
 		RestartPolicy string
 		Suspend       bool
-		RetryPolicy   struct{ MaxRetries *int }
+
+		ActiveDeadlineSeconds *int
+		RetryPolicy           struct{ MaxRetries *int }
 	}
 	Status struct {
 		Phase      string

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strconv"
 	"strings"
 	"time"
 )
@@ -33,14 +34,20 @@ type strangers struct {
 	// ours are the UIDs of workloads and of what they made; foreign the names that never were.
 	ours    map[string]bool
 	foreign map[string]bool
+	// stopped are Jobs that went away with their whole gang running, and without a reason that
+	// the workload tells, by UID.
+	stopped map[string]string
 }
 
 func newStrangers(b blame, journal []record) *strangers {
-	return &strangers{blame: b, journal: journal, ours: make(map[string]bool), foreign: make(map[string]bool)}
+	return &strangers{blame: b, journal: journal, ours: make(map[string]bool), foreign: make(map[string]bool), stopped: make(map[string]string)}
 }
 
-func (o *strangers) see(w *world, _ *object) {
+func (o *strangers) see(w *world, before *object) {
 	c := w.at
+	if c.kind == jobs && c.workload() != "" && (c.deleted || c.Metadata.DeletionTimestamp != nil && before != nil && before.Metadata.DeletionTimestamp == nil) {
+		o.stop(w)
+	}
 	if c.kind == workloads || c.workload() != "" && (c.kind == jobs || c.kind == pods) {
 		o.ours[c.Metadata.UID] = true
 	} else if c.kind == jobs || c.kind == pods {
@@ -48,8 +55,35 @@ func (o *strangers) see(w *world, _ *object) {
 	}
 }
 
+// stop notes a Job that goes while its whole gang holds its nodes, unless it is to go: by a
+// person's word, for a deadline, or because the workload has gone on.
+func (o *strangers) stop(w *world) {
+	c := w.at
+	x := w.all(workloads)[c.workload()]
+	attempt, err := strconv.Atoi(c.Metadata.Labels[labelAttempt])
+	failed, _ := c.is("Failed")
+	target, _ := c.is("FailureTarget")
+	complete, _ := c.is("Complete")
+	if x == nil || err != nil || c.Spec.Completions == nil || failed || target || complete ||
+		x.Metadata.DeletionTimestamp != nil || x.Spec.Suspend || x.Spec.ActiveDeadlineSeconds != nil || x.Status.Attempt > attempt {
+		return
+	}
+	holding := 0
+	for _, pod := range w.members[c.workload()] {
+		if pod.Metadata.Labels[labelJob] == c.Metadata.UID && pod.holds() {
+			holding++
+		}
+	}
+	if holding >= *c.Spec.Completions {
+		o.stopped[c.Metadata.UID] = c.name()
+	}
+}
+
 func (o *strangers) end(*world) {
 	for _, r := range o.journal {
+		if name := o.stopped[r.UIDGuard]; name != "" && r.Verb == "delete" && r.Resource == jobs && r.done() {
+			o.blame("O5", "stopped: %s deleted Job %s with its whole gang running", r.Point, name)
+		}
 		judged := r.Resource == pods || r.Resource == jobs || r.Resource == workloads
 		what := r.Point + " of " + r.target()
 		switch {
