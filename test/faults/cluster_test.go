@@ -46,9 +46,12 @@ type rig struct {
 	t      *testing.T
 	dir    string
 	binary string
-	faults *proxy.Faults
-	judge  *judge
-	crew   *crew
+	// manager is the product as it is installed, which the sandbox's own program is not in
+	// everything: what it links of Kubernetes sets client-go's feature gates.
+	manager string
+	faults  *proxy.Faults
+	judge   *judge
+	crew    *crew
 }
 
 // newRig brings everything up but a manager, and takes it down with the test, after the
@@ -56,7 +59,8 @@ type rig struct {
 func newRig(t *testing.T, lanes int, config managerConfig) *rig {
 	t.Helper()
 	r := &rig{t: t, binary: harness.SandboxBinary(t), dir: folder(t), faults: proxy.NewFaults()}
-	judgeBinary := buildJudge(t)
+	judgeBinary := build(t, "./judge")
+	r.manager = build(t, "../../cmd/manager")
 	stop, err := up(r.binary, r.dir, fmt.Sprintf("--nodes=%d", lanes*laneNodes+poolNodes), "--no-manager")
 	if err != nil {
 		t.Fatal(err)
@@ -226,13 +230,14 @@ type judge struct {
 	errors *strings.Builder
 }
 
-func buildJudge(t *testing.T) string {
+// build compiles a program and returns its path.
+func build(t *testing.T, folder string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "judge")
-	cmd := exec.Command("go", "build", "-o", path, "./judge")
+	path := filepath.Join(t.TempDir(), filepath.Base(folder))
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", path, folder)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("building the judge: %v\n%s", err, out)
+		t.Fatalf("building %s: %v\n%s", folder, err, out)
 	}
 	return path
 }

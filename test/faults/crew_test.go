@@ -100,7 +100,7 @@ func (c *crew) start(instance string) error {
 		return nil
 	}
 	fmt.Fprintf(c.log, "--- starting %s at %s\n", instance, time.Now().Format(time.RFC3339Nano))
-	m.cmd = exec.Command(c.rig.binary, "manager", "--kubeconfig", m.kubeconfig, "--config", c.config,
+	m.cmd = exec.Command(c.rig.manager, "--kubeconfig", m.kubeconfig, "--config", c.config,
 		"--metrics-bind-address="+m.metrics, "--health-probe-bind-address=0", "--debug-scenario")
 	m.cmd.Stdout, m.cmd.Stderr = c.log, c.log
 	m.cmd.Env = append(os.Environ(), c.env...)
