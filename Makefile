@@ -61,6 +61,10 @@ test-all: ## Everything, as continuous integration runs it
 e2e: ## Only the tests on a real control plane
 	scripts/test.sh e2e
 
+.PHONY: faults
+faults: ## Every write of every flow through every kind of fault (ARGS="-flows run -kinds lose"; docs/faults.md)
+	scripts/faults.sh $(ARGS)
+
 .PHONY: conformance
 conformance: ## Answer other schedulers' own cases (../shared/conformance) and have the answers judged
 	scripts/conformance.sh $(ARGS)

@@ -9,7 +9,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -118,6 +117,14 @@ func (r *Reconciler) expire(ctx context.Context, p *pass) (bool, error) {
 	r.release(p)
 	r.avoid.forget(w.UID)
 	r.pacer.forget(w.UID)
+	// A leader that was paused can make a Job of an attempt that is over by now.
+	for i := range p.jobs {
+		if kind, _ := jobEnd(&p.jobs[i]); kind == "" {
+			if err := r.deleteJob(ctx, &p.jobs[i]); err != nil {
+				return true, err
+			}
+		}
+	}
 	if w.Spec.TTLSecondsAfterFinished == nil || p.status().CompletionTime == nil {
 		return true, nil
 	}
@@ -246,10 +253,17 @@ func (r *Reconciler) deadline(ctx context.Context, p *pass) (bool, error) {
 
 // deleteJobs deletes the workload's Jobs except the one named keep.
 func (r *Reconciler) deleteJobs(ctx context.Context, p *pass, keep string) error {
+	checked := false
 	for i := range p.jobs {
 		j := &p.jobs[i]
 		if j.Name == keep || j.DeletionTimestamp != nil {
 			continue
+		}
+		if !checked {
+			if err := r.upToDate(ctx, p); err != nil {
+				return err
+			}
+			checked = true
 		}
 		if err := r.deleteJob(ctx, j); err != nil {
 			return err
@@ -258,15 +272,33 @@ func (r *Reconciler) deleteJobs(ctx context.Context, p *pass, keep string) error
 	return nil
 }
 
+// upToDate asks the API server itself whether the workload is as this pass sees it. A leader that
+// was paused and replaced goes on for seconds before it knows; its cache can then show a new Job
+// beside the old status, in which that Job belongs to no plan.
+func (r *Reconciler) upToDate(ctx context.Context, p *pass) error {
+	var live gpuv1alpha1.GPUWorkload
+	err := r.live.Get(ctx, client.ObjectKeyFromObject(p.workload), &live)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return fmt.Errorf("reading the workload before its Jobs are deleted: %w", err)
+	case err != nil || live.UID != p.workload.UID || live.ResourceVersion != p.workload.ResourceVersion:
+		return fmt.Errorf("deleting Jobs: %w", errStale)
+	}
+	return nil
+}
+
 func (r *Reconciler) deleteJob(ctx context.Context, j *batchv1.Job) error {
 	if j.DeletionTimestamp != nil {
 		return nil
 	}
+	// The resourceVersion refuses the delete if the Job has gone on since it was looked at: its
+	// pods may run by now, and whoever decided this may have been paused for a while.
 	err := r.client.Delete(ctx, j,
-		client.Preconditions{UID: &j.UID},
+		client.Preconditions{UID: &j.UID, ResourceVersion: &j.ResourceVersion},
 		client.PropagationPolicy(metav1.DeletePropagationBackground))
-	// A conflict means that another Job has the name by now: ours is gone.
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+	// A conflict may mean that another Job has the name by now, or nothing but bad luck. The next
+	// pass sees which; going on as if the Job were gone can leave it running for good.
+	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting Job %s: %w", j.Name, err)
 	}
 	return nil

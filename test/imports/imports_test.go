@@ -221,6 +221,16 @@ var rules = []rule{
 		why:        "the sandbox runs the product; the product must not know that it is being watched",
 	},
 	{
+		path: "test/faults/judge",
+		only: []string{"std", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/runtime/...", "k8s.io/client-go/rest", "k8s.io/client-go/tools/clientcmd"},
+		why:  "a judge that shares code with what it judges shares its mistakes, types included",
+	},
+	{
+		path: "test/faults/proxy",
+		only: []string{"std", "k8s.io/apimachinery/...", "k8s.io/apiserver/pkg/endpoints/request", "k8s.io/client-go/..."},
+		why:  "it knows Kubernetes' API and nothing of the product, so that it can stand before any component",
+	},
+	{
 		path:       "internal/sandbox/applet",
 		importedBy: []string{"cmd/..."},
 		why:        "it links a whole Kubernetes control plane: minutes to compile and seconds to link for whoever imports it, so everyone else runs it as a process",
