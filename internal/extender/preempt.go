@@ -52,14 +52,14 @@ func (e *engine) holdings(node string, uids []types.UID) ([]state.Holding, bool)
 	return all, true
 }
 
-// spared tells whether nobody loses more than may be taken: GPUWorkloads that did not agree to be
-// preempted nothing, gangs of plain pods so few that they can go on, or all at once. A gang that
+// spared tells whether nobody loses more than may be taken: GPUWorkloads nothing, as pods are told
+// apart by priorities that say nothing of theirs, and one pod less is one gang less; gangs of plain pods so few that they can go on, or all at once. A gang that
 // lost one pod too many would hold its other GPUs for nothing.
 func (e *engine) spared(uids []types.UID, holdings []state.Holding) bool {
 	gangs := make(map[types.NamespacedName][]types.UID)
 	for i := range holdings {
 		h := &holdings[i]
-		if h.Ours && (h.Workload == nil || !h.Workload.Preemptible || h.Workload.Protected) {
+		if h.Ours {
 			return false
 		}
 		if h.Gang.Name != "" {
