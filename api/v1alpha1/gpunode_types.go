@@ -11,7 +11,7 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,shortName=gpun,categories=all
+// +kubebuilder:resource:scope=Cluster,shortName=gpun
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Driver",type=string,JSONPath=`.status.driverVersion`
@@ -51,7 +51,6 @@ type GPUNodeStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=index
-	// +kubebuilder:validation:MaxItems=64
 	GPUs []GPUDevice `json:"gpus,omitempty"`
 
 	// Holders are the pods that hold GPUs of the node, as the kubelet tells it.
@@ -154,7 +153,6 @@ type GPUHolder struct {
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:Minimum=0
 	// +kubebuilder:validation:items:Maximum=63
 	GPUs []int32 `json:"gpus"`

@@ -85,7 +85,7 @@ func rulesOf(schema map[string]any) (rules, unknown []string) {
 				// Anything is let in.
 			case "type", "anyOf", "x-kubernetes-int-or-string":
 				// Each field has a type. TestTypes has a wrong one for each kind.
-			case "minimum", "maximum", "maxItems", "minLength", "maxLength", "pattern", "enum":
+			case "minimum", "maximum", "minItems", "maxItems", "minLength", "maxLength", "pattern", "enum":
 				rules = append(rules, f.path+" "+key)
 			case "format":
 				// TestIntegersThatDoNotFit tries the formats of integers, all of them.

@@ -181,7 +181,7 @@ func poison() []attack {
 		{
 			name:   "21 a level that paints the terminal",
 			attack: request{as: alice, create: `{kind: GPUWorkload, metadata: {namespace: team-a}, spec: {parallelism: 2, topology: {required: "leaf\e[31m\r\n<script>"}}}`},
-			want:   `spec.topology.required: there is no topology level "leaf\x1b[31m\r\n<script>"; this installation knows region, zone, spine, leaf`,
+			want:   `spec.topology.required: there is no topology level "leaf\x1b[31m\r\n<script>"; this installation knows region, zone, core, spine, leaf`,
 			twins:  []request{{as: alice, create: `{kind: GPUWorkload, metadata: {namespace: team-a}, spec: {parallelism: 2, topology: {required: leaf}}}`}},
 		},
 		{
