@@ -115,6 +115,33 @@ func TestHolderStartsInItsRoomAndLetsGo(t *testing.T) {
 }
 
 // Whoever is gone, or gives up waiting, holds nothing back any more.
+// What is held for those that come after a workload must not keep it from starting: they wait for
+// it, and nothing would ever end.
+func TestNobodyWaitsForThoseThatComeAfterIt(t *testing.T) {
+	s := holding(t)
+	at := noon().Add(time.Minute)
+	gang := lasts(workload("gang", 2, 8), 20*time.Second)
+	s.Release("gang")
+	asks(s, gang, at, 3*time.Minute)
+	s.Reserve(at)
+	long, longer := lasts(workload("long", 1, 8), time.Hour), lasts(workload("longer", 2, 8), 5*time.Hour)
+	for _, w := range []*gpuv1alpha1.GPUWorkload{long, longer} {
+		if _, ok := asks(s, w, at, 2*time.Minute); ok {
+			t.Fatalf("%s was placed", w.Name)
+		}
+	}
+	s.Reserve(at)
+	if got := s.Reservation("longer", at); !strings.Contains(got, "default/long") {
+		t.Fatalf("it is not a chain: %q", got)
+	}
+	// The next look at the queue comes a little later than what it waits for has ended.
+	s.DropPod("tune")
+	late := noon().Add(40*time.Minute + 15*time.Second)
+	if d, ok := asks(s, gang, late, 43*time.Minute); !ok {
+		t.Fatalf("%s; %s", d.Why.Sentence, s.Reservation("gang", late))
+	}
+}
+
 func TestReservationsEndWithTheirWorkload(t *testing.T) {
 	for name, end := range map[string]func(*State) bool{
 		"released": func(s *State) bool { return s.Release("gang") },
