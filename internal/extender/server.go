@@ -292,6 +292,10 @@ func (h *handler) bind(ctx context.Context, body []byte) (answer, error) {
 func (h *handler) bindPod(ctx context.Context, b *extenderv1.ExtenderBindingArgs) error {
 	key := types.NamespacedName{Namespace: b.PodNamespace, Name: b.PodName}
 	pod, err := h.cluster.Seen(ctx, key)
+	if err == nil && len(pod.Spec.SchedulingGates) > 0 {
+		// No scheduler binds such a pod: the news of its plan is on its way, and with it where it goes.
+		pod, err = h.cluster.Live(ctx, key)
+	}
 	switch {
 	case apierrors.IsNotFound(err), err == nil && pod.UID != b.PodUID:
 		return fmt.Errorf("pod %s with UID %s is not known to the extender", key, b.PodUID)

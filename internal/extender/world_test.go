@@ -42,6 +42,8 @@ type world struct {
 	clock   *testclock.FakeClock
 	engine  *engine
 	handler *handler
+	// stale are pods as the replica's cache still has them.
+	stale map[types.NamespacedName]*corev1.Pod
 	// refuse, if set, is what the API server says to a binding.
 	refuse error
 }
@@ -135,6 +137,9 @@ func inOneLeaf(p *corev1.Pod) { p.Annotations[gpuv1alpha1.RequiredLevelAnnotatio
 
 // Seen implements Cluster.
 func (w *world) Seen(_ context.Context, key types.NamespacedName) (*corev1.Pod, error) {
+	if old, ok := w.stale[key]; ok {
+		return old, nil
+	}
 	return w.Live(context.Background(), key)
 }
 
