@@ -255,6 +255,19 @@ func (c *crew) scenario(ctx context.Context, instance, workload string) (text st
 	return text, nil
 }
 
+// revive starts a process again that ended by itself, as a kubelet does: one that lost its lease
+// ends.
+func (c *crew) revive(instance string) error {
+	select {
+	case <-c.end(instance):
+		if err := c.await(instance, time.Second); err != nil {
+			return err
+		}
+	default:
+	}
+	return c.start(instance)
+}
+
 // end is closed when the process that runs now has ended.
 func (c *crew) end(instance string) <-chan struct{} {
 	c.mu.Lock()

@@ -112,6 +112,9 @@ func (s *sweep) restartEqual(ctx context.Context, l *lane) {
 		instance = "manager-b"
 	}
 	workload := l.namespace + "/asleep"
+	if err := s.crew.revive(instance); err != nil {
+		s.t.Fatal(err)
+	}
 	before, err := s.crew.scenario(ctx, instance, workload)
 	if err != nil {
 		s.t.Error(err)
