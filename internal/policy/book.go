@@ -219,21 +219,31 @@ type Guide struct {
 // For returns what holds for a workload, and begins a decision about it in a cluster of so many
 // nodes: its rules have a fresh budget.
 func (b *Book) For(w *Workload, nodes int) Guide {
-	b.mu.Lock()
-	p := b.holds(w)
-	if p == nil {
-		b.mu.Unlock()
-		return Guide{}
-	}
-	e := p.inForce
-	b.mu.Unlock()
-	g := Guide{Policy: p.name, Strategy: e.strategy, Required: e.required, Preferred: e.preferred, Scoring: e.scoring}
-	if e.rules != nil {
+	g, rules := b.says(w)
+	if rules != nil {
 		asked := *w
-		asked.Strategy = cmp.Or(w.Strategy, e.strategy, gpuv1alpha1.DefaultStrategy)
-		g.Rules = e.rules.Begin(&asked, nodes)
+		asked.Strategy = cmp.Or(w.Strategy, g.Strategy, gpuv1alpha1.DefaultStrategy)
+		g.Rules = rules.Begin(&asked, nodes)
 	}
 	return g
+}
+
+// Says returns what holds for a workload beside Rules, which are of a decision.
+func (b *Book) Says(w *Workload) Guide {
+	g, _ := b.says(w)
+	return g
+}
+
+// says returns what holds for a workload, with the expressions apart.
+func (b *Book) says(w *Workload) (Guide, Ruleset) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.holds(w)
+	if p == nil {
+		return Guide{}, nil
+	}
+	e := p.inForce
+	return Guide{Policy: p.name, Strategy: e.strategy, Required: e.required, Preferred: e.preferred, Scoring: e.scoring}, e.rules
 }
 
 // holds returns the policy that holds for a workload, nil for none. The caller holds the lock.

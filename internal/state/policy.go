@@ -23,7 +23,7 @@ func (s *State) Follow(b *policy.Book) { s.policies = b }
 func (s *State) Weights(w *gpuv1alpha1.GPUWorkload) *placement.Scoring {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.guide(w).Scoring
+	return s.says(w).Scoring
 }
 
 // Strategy returns the strategy by which the workload is placed: the one that it names, or else
@@ -34,7 +34,7 @@ func (s *State) Strategy(w *gpuv1alpha1.GPUWorkload) string {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return cmp.Or(s.guide(w).Strategy, gpuv1alpha1.DefaultStrategy)
+	return cmp.Or(s.says(w).Strategy, gpuv1alpha1.DefaultStrategy)
 }
 
 // guide returns what the policy asks that holds for the workload, and begins a decision about it.
@@ -45,6 +45,15 @@ func (s *State) guide(w *gpuv1alpha1.GPUWorkload) policy.Guide {
 	}
 	facts := Facts(w)
 	return s.policies.For(&facts, len(s.nodes))
+}
+
+// says returns what the policies say of a workload where nothing is decided: no rules.
+func (s *State) says(w *gpuv1alpha1.GPUWorkload) policy.Guide {
+	if s.policies == nil {
+		return policy.Guide{}
+	}
+	facts := Facts(w)
+	return s.policies.Says(&facts)
 }
 
 // Facts returns what policies may know of a workload.

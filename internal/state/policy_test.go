@@ -203,6 +203,7 @@ func TestPodsKeepToTheirPolicyWhenMoved(t *testing.T) {
 	s, b := guidedState(t)
 	s.SetNode(gpuNode("n", 8))
 	w := workload("w", 1, 2)
+	w.Spec.Movable = true
 	s.SetWorkload(w)
 	s.SetPod(gpuPod("p", 2, memberPod(w, 0, 0), bound("n")))
 	shown := func() *cluster.Pod { return s.Snapshot().Node("n").Pods[0] }
@@ -225,5 +226,20 @@ func TestPodsKeepToTheirPolicyWhenMoved(t *testing.T) {
 	b.Drop("p")
 	if s.reguide(); shown().Needs != nil {
 		t.Errorf("after the policy: %+v", shown().Needs)
+	}
+}
+
+// Rules remember what they said of every machine: workloads whose pods stay where they are do not
+// keep them.
+func TestPodsThatStayKeepNoRules(t *testing.T) {
+	s, b := guidedState(t)
+	s.SetNode(gpuNode("n", 8))
+	b.Set(placementPolicy("p", 1, filter("f", `workload.name != node.name`, "m"), defaults("", "leaf", "")), 1)
+	w := workload("w", 1, 2)
+	s.SetWorkload(w)
+	s.SetPod(gpuPod("p", 2, memberPod(w, 0, 0), bound("n")))
+	p := s.Snapshot().Node("n").Pods[0]
+	if p.Needs != nil && p.Needs.Rules != nil || p.Workload.Level != 0 {
+		t.Errorf("%+v, level %d", p.Needs, p.Workload.Level)
 	}
 }
