@@ -87,29 +87,35 @@ func (b *Book) Set(p *gpuv1alpha1.PlacementPolicy, nodes int) (changed bool) {
 		}
 		return false
 	}
-	next := b.enter(p, old, nodes)
+	// Compiling takes a while, and no lock: meanwhile the old edition may go out of force.
+	next := b.enter(p, nodes)
+	var stored *edition
+	if old == nil || old.uid != p.UID {
+		stored = b.stored(p, nodes)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if next.before = stored; old != nil && old.uid == p.UID {
+		next.before = old.inForce
+	}
+	if next.problem != nil {
+		next.inForce = next.before
+	}
 	b.policies[p.Name] = next
 	b.rank()
 	return old == nil && next.inForce != nil || old != nil && old.inForce != next.inForce
 }
 
-// enter judges a policy that is new or was changed. It holds no lock: compiling takes a while.
-func (b *Book) enter(p *gpuv1alpha1.PlacementPolicy, old *entry, nodes int) *entry {
+// enter judges a policy that is new or was changed, by itself: what was in force before is left
+// to the caller, who needs no lock for this.
+func (b *Book) enter(p *gpuv1alpha1.PlacementPolicy, nodes int) *entry {
 	next := &entry{name: p.Name, uid: p.UID, generation: p.Generation, spec: p.Spec.DeepCopy()}
-	if old != nil && old.uid == p.UID {
-		next.before = old.inForce
-	} else {
-		next.before = b.stored(p, nodes)
-	}
 	was := p.Status.InForce
 	e, err := b.edit(p.Name, next.spec, nodes, was != nil && was.Generation == p.Generation)
 	if err != nil {
 		if !errors.As(err, &next.problem) {
 			next.problem = &Problem{Reason: gpuv1alpha1.PolicyInvalidExpression, Sentence: err.Error()}
 		}
-		next.inForce = next.before
 		return next
 	}
 	e.generation = p.Generation

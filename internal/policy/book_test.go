@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -353,6 +354,56 @@ func TestExhaustedEditions(t *testing.T) {
 	}
 	if b.Set(written("p", 3, filters("c"), strategy("costOptimized")), 10) || report(t, b, "p").Problem == nil {
 		t.Error("news of the status put it back in force")
+	}
+}
+
+// during does something while expressions are compiled.
+type during struct{ do func() }
+
+func (d *during) Compile(name string, spec *gpuv1alpha1.PlacementPolicySpec) (Ruleset, error) {
+	if d.do != nil {
+		d.do()
+	}
+	return stub{}.Compile(name, spec)
+}
+
+// An edition that goes out of force while the next one is made ready does not come back with it.
+func TestExhaustedWhileTheNextIsMadeReady(t *testing.T) {
+	b := newBook(t)
+	compiler := &during{}
+	b.config.Compiler = compiler
+	w := Workload{Namespace: "a", Name: "w"}
+	b.Set(written("p", 1, filters("a"), strategy("random")), 10)
+	b.Set(written("p", 2, filters("b"), strategy("binPack")), 10)
+	dear := b.For(&w, 10).Rules.(*boundRules).of
+	compiler.do = func() {
+		done := make(chan struct{})
+		go func() { // A decision on another goroutine: the race detector looks on.
+			defer close(done)
+			dear.tell()
+		}()
+		<-done
+	}
+	b.Set(written("p", 3, filters("bad"), strategy("costOptimized")), 10)
+	if r := report(t, b, "p"); r.InForce == nil || r.InForce.Generation != 1 || b.For(&w, 10).Strategy != "random" {
+		t.Errorf("in force is %+v", r.InForce)
+	}
+}
+
+// A policy may go out of force at any time.
+func TestExhaustingAndSettingAtOnce(t *testing.T) {
+	b := newBook(t)
+	w := Workload{Namespace: "a", Name: "w"}
+	b.Set(written("p", 1, filters("a")), 10)
+	var wg sync.WaitGroup
+	for generation := range int64(100) {
+		wg.Go(b.For(&w, 10).Rules.(*boundRules).of.tell)
+		b.Set(written("p", generation+2, filters("bad")), 10)
+		b.Set(written("p", generation+2, filters("a", "b"), priority(int32(generation))), 10)
+	}
+	wg.Wait()
+	if b.For(&w, 10).Policy != "p" {
+		t.Error("p holds no more")
 	}
 }
 
