@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -323,6 +324,42 @@ func TestProblems(t *testing.T) {
 	}), 10_000)
 	if r := report(t, fresh, "large"); r.Problem != nil || r.CostPerNode != 3000 {
 		t.Errorf("after a restart: %+v", r)
+	}
+}
+
+// Policies may be told of before the nodes: what they cost is judged once these are known, and
+// again when there are fewer. One that was in force stays, however the cluster grows.
+func TestCostIsJudgedByTheNodesThereAre(t *testing.T) {
+	b := newBook(t)
+	var told []string
+	b.Told(func(name string) { told = append(told, name) })
+	w := Workload{Namespace: "a", Name: "w"}
+	refused := written("p", 2, filters("dear"), strategy("random"), func(p *gpuv1alpha1.PlacementPolicy) {
+		p.Status.InForce = &gpuv1alpha1.PolicyEdition{Generation: 1, Spec: &runtime.RawExtension{Raw: []byte(`{"defaults":{"schedulingStrategy":"binPack"}}`)}}
+	})
+	b.Set(refused, 0)
+	if b.Resize(1000) || b.For(&w, 1000).Strategy != "random" || report(t, b, "p").Problem != nil {
+		t.Error("a policy that costs what it may is refused")
+	}
+	if !b.Resize(10_000) || b.For(&w, 10_000).Strategy != "binPack" {
+		t.Error("a policy that was refused is in force because nobody had told of the nodes")
+	}
+	if r := report(t, b, "p"); r.Problem == nil || r.Problem.Reason != "TooCostly" || !strings.Contains(r.Problem.Sentence, "on the 10000 nodes") || r.InForce.Generation != 1 {
+		t.Errorf("got %+v, in force %+v", r.Problem, r.InForce)
+	}
+	if b.Set(refused, 10_000) || b.Resize(10_000) || b.Resize(9_000) {
+		t.Error("nothing changed")
+	}
+	if !b.Resize(1000) || b.For(&w, 1000).Strategy != "random" || report(t, b, "p").Problem != nil {
+		t.Error("a policy that is not too costly any more is not judged again")
+	}
+	if strings.Join(told, " ") != "p p" {
+		t.Errorf("told %v", told)
+	}
+	inForce := refused.DeepCopy()
+	inForce.Status.InForce = &gpuv1alpha1.PolicyEdition{Generation: 2}
+	if b.Set(inForce, 1000) || b.Resize(10_000) || b.For(&w, 10_000).Strategy != "random" {
+		t.Error("a cluster that grows takes a policy out of force")
 	}
 }
 

@@ -159,6 +159,14 @@ func (s *State) reguide() {
 	}
 }
 
+// resize has the cost of policies judged by the nodes there are now.
+func (s *State) resize(better func()) {
+	if s.policies != nil && s.policies.Resize(s.size()) {
+		s.reguide()
+		better()
+	}
+}
+
 // size returns the number of nodes.
 func (s *State) size() int {
 	s.mu.Lock()

@@ -243,3 +243,24 @@ func TestPodsThatStayKeepNoRules(t *testing.T) {
 		t.Errorf("%+v, level %d", p.Needs, p.Workload.Level)
 	}
 }
+
+// Policies may be told of before the nodes: what they cost is judged by those that come.
+func TestNodesThatComeMakePoliciesTooCostly(t *testing.T) {
+	s, b := guidedState(t)
+	costly := placementPolicy("p", 1, filter("f", `node.taints.all(t, t.key != 'x' && t.value != 'y')`, "m"))
+	b.Set(costly, s.size())
+	r, _ := b.Report("p")
+	if r.CostPerNode == 0 || r.InForce == nil {
+		t.Fatalf("%+v", r)
+	}
+	news := 0
+	for i := range int(policy.DefaultBudget().PerDecision)/int(r.CostPerNode) + 1 {
+		if r, _ := b.Report("p"); r.InForce == nil {
+			t.Fatalf("too costly for %d nodes", i)
+		}
+		s.onNode(gpuNode(fmt.Sprint("n", i), 8), func() { news++ })
+	}
+	if r, _ := b.Report("p"); r.InForce != nil || r.Problem == nil || news <= s.size() {
+		t.Errorf("on %d nodes %+v is in force, told %d times", s.size(), r.InForce, news)
+	}
+}
