@@ -16,7 +16,12 @@ import (
 
 // Follow has the state go by the policies of a book, and Feed keep the book up to date. It must
 // be called before either.
-func (s *State) Follow(b *policy.Book) { s.policies = b }
+func (s *State) Follow(b *policy.Book) {
+	s.policies = b
+	// It may be told in the middle of a decision, under our own lock: what follows from it waits
+	// for the next snapshot.
+	b.Told(func(string) { s.fell.Store(true) })
+}
 
 // Weights returns what the terms of a score count for the workload; nil for the default weights.
 // It keeps its address as long as the policy is the same.
@@ -152,6 +157,11 @@ func (s *State) feedPolicies(ctx context.Context, c cache.Cache, better func()) 
 func (s *State) reguide() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.guideAll()
+}
+
+// guideAll is reguide for callers that hold the lock.
+func (s *State) guideAll() {
 	for _, w := range s.works {
 		if w.source != nil {
 			s.specifyAnew(w)

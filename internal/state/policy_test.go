@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -262,5 +263,42 @@ func TestNodesThatComeMakePoliciesTooCostly(t *testing.T) {
 	}
 	if r, _ := b.Report("p"); r.InForce != nil || r.Problem == nil || news <= s.size() {
 		t.Errorf("on %d nodes %+v is in force, told %d times", s.size(), r.InForce, news)
+	}
+}
+
+// A policy that goes out of force by itself takes its rules off the pods that run under it.
+func TestPodsLeaveAPolicyThatFell(t *testing.T) {
+	s := newState(t)
+	budget := policy.Budget{PerNode: 1000, PerDecision: 1000}
+	compiler, err := expression.NewCompiler(testLevels(), budget)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := policy.NewBook(policy.Config{Levels: testLevels(), Strategies: s.Strategies(), Compiler: compiler, Budget: budget})
+	s.Follow(b)
+	s.SetNode(gpuNode("n", 8))
+	w := workload("w", 1, 2)
+	w.Spec.Movable = true
+	s.SetWorkload(w)
+	s.SetPod(gpuPod("p", 2, memberPod(w, 0, 0), bound("n")))
+	b.Set(placementPolicy("p", 1), 1)
+	b.Set(placementPolicy("p", 2, defaults("", "leaf", ""), filter("f", `node.taints.all(t, t.key != 'x')`, "m")), 1)
+	s.reguide()
+	shown := func() *cluster.Pod { return s.Snapshot().Node("n").Pods[0] }
+	if r, _ := b.Report("p"); shown().Needs == nil || shown().Workload.Level != 0 {
+		t.Fatalf("%+v, level %d, %+v", shown().Needs, shown().Workload.Level, r.Problem)
+	}
+	rules := shown().Needs.Rules
+	for i := 0; s.policies.Says(&policy.Workload{}).Required != ""; i++ {
+		n := gpuNode(fmt.Sprint("large", i), 8)
+		for j := range 16 {
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: fmt.Sprint("k", j), Effect: corev1.TaintEffectNoSchedule})
+		}
+		s.SetNode(n)
+		snapshot := s.Snapshot()
+		rules.Judge(snapshot.Node(n.Name).Machine, snapshot.Resources)
+	}
+	if p := shown(); p.Needs != nil || p.Workload.Level != placement.AnyLevel {
+		t.Errorf("%+v, level %d", p.Needs, p.Workload.Level)
 	}
 }

@@ -2,6 +2,7 @@ package state
 
 import (
 	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,6 +23,8 @@ type State struct {
 	class string
 	// policies are those that workloads are placed by, nil for none.
 	policies *policy.Book
+	// fell says that one of them came into force or went out of it by itself.
+	fell atomic.Bool
 
 	mu        sync.Mutex
 	resources *cluster.Resources
@@ -228,6 +231,9 @@ func (s *State) learn(resources *cluster.Resources) {
 
 // current returns the snapshot of all that was taken in. The caller holds the lock.
 func (s *State) current() *cluster.Snapshot {
+	if s.fell.Swap(false) {
+		s.guideAll()
+	}
 	switch {
 	case s.reordered || s.snapshot == nil:
 		s.generation++
