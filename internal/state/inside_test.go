@@ -1,11 +1,14 @@
 package state
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
@@ -222,5 +225,66 @@ func TestNodesWithAndWithoutInventory(t *testing.T) {
 	d, _, err = s.Plan(workload("v", 1, 4), gpuPod("", 4), Ask{})
 	if err != nil || d.Feasible || d.Why.Removed[placement.GPUsBroken] != 1 {
 		t.Errorf("%+v %v", d.Why, err)
+	}
+}
+
+// An agent that has fallen silent does not hold GPUs for pods that were seen to go. Pods of which
+// it was told first count.
+func TestPodsThatAreGoneHoldNothing(t *testing.T) {
+	s := newState(t)
+	s.SetNode(gpuNode("a", 4))
+	for _, uid := range []string{"deleted", "ended"} {
+		s.SetPod(gpuPod(uid, 1, bound("a")))
+	}
+	told := holds(holds(holds(inventory("a", 4), "deleted", 0), "ended", 1), "new", 2)
+	if _, err := s.SetInventory(told); err != nil {
+		t.Fatal(err)
+	}
+	free := func(want ...int) {
+		t.Helper()
+		a := s.Snapshot().Node("a")
+		if got := a.WholeGPUs(); got != gpu.MaskOf(want...) || a.Free(s.resources.Index(resourceGPU)) != int64(len(want)) {
+			t.Errorf("free are %v and %d, want %v", got, a.Free(s.resources.Index(resourceGPU)), want)
+		}
+	}
+	free(3)
+	s.DropPod("deleted")
+	free(0, 3)
+	s.SetPod(gpuPod("ended", 1, bound("a"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }))
+	free(0, 1, 3)
+	// The agent's last words were late.
+	if _, err := s.SetInventory(told.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	free(0, 1, 3)
+	s.SetPod(gpuPod("new", 1, bound("a")))
+	free(0, 1, 3)
+	s.DropPod("new")
+	free(0, 1, 2, 3)
+	// What is remembered of pods that are gone is bounded, and those that the agent names stay.
+	for i := range 10 * mostGone {
+		s.SetPod(gpuPod(fmt.Sprint("p", i), 1, bound("a")))
+		s.DropPod(types.UID(fmt.Sprint("p", i)))
+	}
+	free(0, 1, 2, 3)
+	if n := len(s.nodes["a"].gone); n > mostGone {
+		t.Errorf("%d pods are remembered", n)
+	}
+}
+
+// A pod that was on its way to a node and did not come is not one that left it.
+func TestPodsThatNeverCameAreNotGone(t *testing.T) {
+	s := newState(t)
+	s.SetNode(gpuNode("a", 4))
+	if _, err := s.SetInventory(inventory("a", 4)); err != nil {
+		t.Fatal(err)
+	}
+	s.Assume(gpuPod("p", 1), "a")
+	s.Forget("p")
+	if _, err := s.SetInventory(holds(inventory("a", 4), "p", 2)); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Snapshot().Node("a").WholeGPUs(); got != gpu.MaskOf(0, 1, 3) {
+		t.Errorf("free are %v", got)
 	}
 }

@@ -63,7 +63,9 @@ type entry struct {
 	// told is what the Node tells, node that with what is known of its inside.
 	told, node *cluster.Machine
 	inside     *inside
-	used       cluster.Vector
+	// gone are pods that were bound there and are not any more.
+	gone map[types.UID]struct{}
+	used cluster.Vector
 	// held is what is listed of what is held there, by name.
 	held []*held
 }
@@ -189,6 +191,7 @@ func (s *State) setPod(pod *corev1.Pod) (freed bool) {
 	}
 	freed = old.held != nil && !old.held.sameRoom(next.held)
 	s.take(next.held)
+	s.departs(old, next.held)
 	s.give(old.held)
 	return freed
 }
@@ -206,6 +209,7 @@ func (s *State) dropPod(uid types.UID) (freed bool) {
 	old := s.pods[uid]
 	delete(s.pods, uid)
 	delete(s.assumed, uid)
+	s.departs(old, nil)
 	s.give(old.held)
 	return old.held != nil
 }
@@ -280,7 +284,7 @@ func (s *State) frozen(name string) *cluster.Node {
 	}
 	n := &cluster.Node{Machine: e.node, Used: e.used.Clone(), Pods: e.pods()}
 	if e.inside != nil && e.node.Board != nil {
-		n.Taken = e.inside.taken
+		n.Taken = e.taken()
 		// What is in use inside cannot be free outside, whatever pods are known.
 		i := s.resources.Index(resourceGPU)
 		if over := n.Free(i) - int64((n.WholeGPUs() | n.Broken).Count()); i >= 0 && over > 0 {
