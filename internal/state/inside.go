@@ -121,14 +121,15 @@ func (s *State) FeedInventories(ctx context.Context, c cache.Cache, better func(
 	return registration.HasSynced, nil
 }
 
-// DropInventory forgets what an agent told. It reports whether the node changed by it.
-func (s *State) DropInventory(name string) (changed bool) {
+// DropInventory forgets what an agent told. It reports whether the node may have become more useful.
+func (s *State) DropInventory(name string) (better bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.setInside(name, nil)
 }
 
-func (s *State) setInside(name string, next *inside) (changed bool) {
+// setInside reports whether the node may have become more useful.
+func (s *State) setInside(name string, next *inside) (better bool) {
 	if e := s.nodes[name]; next == nil && (e == nil || e.inside == nil) {
 		return false
 	}
@@ -136,6 +137,11 @@ func (s *State) setInside(name string, next *inside) (changed bool) {
 	if e.inside != nil && next != nil && e.inside.equal(next) {
 		return false
 	}
+	taken := gpu.Mask(0)
+	if e.inside != nil {
+		taken = e.taken()
+	}
+	was := e.inside
 	if e.inside = next; next == nil {
 		e.gone = nil
 	}
@@ -145,9 +151,13 @@ func (s *State) setInside(name string, next *inside) (changed bool) {
 			e.node = node
 		}
 	}
+	// Another board, other facts, and none at all may suit somebody; more that is taken or broken
+	// suits nobody.
+	better = was == nil || next == nil || was.board != next.board || was.facts != next.facts ||
+		was.broken&^next.broken != 0 || taken&^e.taken() != 0
 	s.touch(name)
 	s.tidy(name)
-	return true
+	return better
 }
 
 // withInside returns the machine that the Node tells of, with what is known of its inside.

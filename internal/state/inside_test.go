@@ -120,7 +120,7 @@ func TestInventoryOfTheSnapshot(t *testing.T) {
 		t.Error("the same told again made another node")
 	}
 	more := holds(first.DeepCopy(), "q", 0)
-	if better, _ := s.SetInventory(more); !better || s.Snapshot().Node("a").Machine != a.Machine {
+	if better, _ := s.SetInventory(more); better || s.Snapshot().Node("a").Machine != a.Machine || s.Snapshot().Node("a").WholeGPUs() != 0 {
 		t.Error("a pod that comes makes another machine of the node")
 	}
 	trust(more, metav1.ConditionFalse)
@@ -130,6 +130,45 @@ func TestInventoryOfTheSnapshot(t *testing.T) {
 	}
 	if !s.DropInventory("b") || s.Snapshot().Node("b").Board != nil || s.DropInventory("b") {
 		t.Error("an inventory that is gone still counts")
+	}
+}
+
+// Only what somebody who waits might use is told as better.
+func TestWhichInventoriesAreBetter(t *testing.T) {
+	first := func() *gpuv1alpha1.GPUNode {
+		n := holds(inventory("a", 4), "p", 3)
+		n.Status.GPUs[1].Problem = "XID 79"
+		n.Status.GPUs[2].MIG = true
+		return n
+	}
+	for name, test := range map[string]struct {
+		edit   func(*gpuv1alpha1.GPUNodeStatus)
+		better bool
+	}{
+		"the same": {func(*gpuv1alpha1.GPUNodeStatus) {}, false},
+		"one more pod": {func(s *gpuv1alpha1.GPUNodeStatus) {
+			s.Holders = append(s.Holders, gpuv1alpha1.GPUHolder{PodUID: "q", GPUs: []int32{0}})
+		}, false},
+		"one more fault": {func(s *gpuv1alpha1.GPUNodeStatus) { s.GPUs[0].Problem = "XID 79" }, false},
+		"MIG":            {func(s *gpuv1alpha1.GPUNodeStatus) { s.GPUs[0].MIG = true }, false},
+		"a pod went":     {func(s *gpuv1alpha1.GPUNodeStatus) { s.Holders = nil }, true},
+		"a pod moved":    {func(s *gpuv1alpha1.GPUNodeStatus) { s.Holders[0].GPUs = []int32{0} }, true},
+		"mended":         {func(s *gpuv1alpha1.GPUNodeStatus) { s.GPUs[1].Problem = "" }, true},
+		"no MIG":         {func(s *gpuv1alpha1.GPUNodeStatus) { s.GPUs[2].MIG = false }, true},
+		"other memory":   {func(s *gpuv1alpha1.GPUNodeStatus) { s.GPUs[0].MemoryMiB++ }, true},
+		"another link":   {func(s *gpuv1alpha1.GPUNodeStatus) { s.GPUs[0].NVLinks[1], s.GPUs[1].NVLinks[0] = 4, 4 }, true},
+		"fallen silent":  {func(s *gpuv1alpha1.GPUNodeStatus) { s.Conditions[0].Status = metav1.ConditionFalse }, true},
+	} {
+		s := newState(t)
+		s.SetNode(gpuNode("a", 4))
+		if better, err := s.SetInventory(first()); !better || err != nil {
+			t.Fatal(better, err)
+		}
+		next := first()
+		test.edit(&next.Status)
+		if better, err := s.SetInventory(next); better != test.better || err != nil {
+			t.Errorf("%s: better is %t, %v", name, better, err)
+		}
 	}
 }
 
