@@ -226,9 +226,27 @@ func (s *State) readInside(status *gpuv1alpha1.GPUNodeStatus) (*inside, error) {
 		if in.board, err = gpu.NewBoard(wiring); err != nil {
 			return nil, fmt.Errorf("status.gpus: %w", err)
 		}
+		s.forgetBoards()
 		s.boards[key] = in.board
 	}
 	return in, nil
+}
+
+// spareBoards is how many boards are kept beside one for each node, at most.
+const spareBoards = 64
+
+// forgetBoards makes room for a board: links that come and go wire a node in ever new ways.
+func (s *State) forgetBoards() {
+	if len(s.boards) < len(s.nodes)+spareBoards {
+		return
+	}
+	used := make(map[*gpu.Board]struct{}, len(s.nodes))
+	for _, e := range s.nodes {
+		if e.inside != nil {
+			used[e.inside.board] = struct{}{}
+		}
+	}
+	maps.DeleteFunc(s.boards, func(_ string, b *gpu.Board) bool { _, is := used[b]; return !is })
 }
 
 // wiringOf collects what the devices tell of each other. What not all of them tell is not known.

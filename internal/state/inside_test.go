@@ -172,6 +172,34 @@ func TestWhichInventoriesAreBetter(t *testing.T) {
 	}
 }
 
+// Links that flap wire a node in ever new ways: those of before are forgotten.
+func TestBoardsOfLinksThatFlapAreForgotten(t *testing.T) {
+	s := newState(t)
+	for _, name := range []string{"a", "b"} {
+		s.SetNode(gpuNode(name, 4))
+	}
+	if _, err := s.SetInventory(inventory("b", 4)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range int32(500) {
+		n := inventory("a", 4)
+		n.Status.GPUs[0].NVLinks[1], n.Status.GPUs[1].NVLinks[0] = i%25, i%25
+		n.Status.GPUs[2].NVLinks[3], n.Status.GPUs[3].NVLinks[2] = i/25, i/25
+		if _, err := s.SetInventory(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if most := len(s.nodes) + spareBoards; len(s.boards) > most {
+		t.Errorf("%d boards are remembered, want %d at most", len(s.boards), most)
+	}
+	if _, err := s.SetInventory(inventory("a", 4)); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := s.Snapshot().Node("a"), s.Snapshot().Node("b"); a.Board != b.Board {
+		t.Error("the board of a node was forgotten")
+	}
+}
+
 // A label is the administrator's word.
 func TestLabelsComeBeforeInventories(t *testing.T) {
 	s := newState(t)
