@@ -133,8 +133,9 @@ func (s *State) feedPolicies(ctx context.Context, c cache.Cache, better func()) 
 		return nil, fmt.Errorf("watching placement policies: %w", err)
 	}
 	label := func(obj any) {
-		if n, ok := obj.(*corev1.Namespace); ok {
-			tell(s.policies.SetNamespace(n.Name, n.Labels))
+		// Namespaces come and go by themselves; what is placed elsewhere is not concerned.
+		if n, ok := obj.(*corev1.Namespace); ok && s.policies.SetNamespace(n.Name, n.Labels) && s.reguideIn(n.Name) {
+			better()
 		}
 	}
 	namespaces, err := feed(ctx, c, &corev1.Namespace{}, toolscache.ResourceEventHandlerFuncs{
@@ -158,6 +159,19 @@ func (s *State) reguide() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.guideAll()
+}
+
+// reguideIn is reguide for the workloads of a namespace. It reports whether there are any.
+func (s *State) reguideIn(namespace string) (found bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.works {
+		if w.source != nil && w.source.Namespace == namespace {
+			s.specifyAnew(w)
+			found = true
+		}
+	}
+	return found
 }
 
 // guideAll is reguide for callers that hold the lock.

@@ -302,3 +302,23 @@ func TestPodsLeaveAPolicyThatFell(t *testing.T) {
 		t.Errorf("%+v, level %d", p.Needs, p.Workload.Level)
 	}
 }
+
+// A namespace that is labelled anew concerns the workloads in it, and nobody else.
+func TestNamespacesConcernTheirWorkloads(t *testing.T) {
+	s, b := guidedState(t)
+	s.SetNode(gpuNode("n", 8))
+	b.SetNamespace("default", map[string]string{"team": "a"})
+	b.Set(placementPolicy("p", 1, defaults("", "leaf", ""), func(spec *gpuv1alpha1.PlacementPolicySpec) {
+		spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}
+	}), 1)
+	w := workload("w", 1, 2)
+	s.SetWorkload(w)
+	s.SetPod(gpuPod("p", 2, memberPod(w, 0, 0), bound("n")))
+	level := func() int { return s.Snapshot().Node("n").Pods[0].Workload.Level }
+	if b.SetNamespace("new", map[string]string{"team": "a"}); s.reguideIn("new") || level() != 0 {
+		t.Errorf("a namespace without workloads is said to have some; level %d", level())
+	}
+	if !b.SetNamespace("default", map[string]string{"team": "b"}) || !s.reguideIn("default") || level() != placement.AnyLevel {
+		t.Errorf("after the policy ceased to select the namespace: level %d", level())
+	}
+}
