@@ -36,6 +36,8 @@ const (
 	recount = 5 * time.Second
 	// reevaluate is how often it is looked whether expressions fail on some node.
 	reevaluate = time.Minute
+	// noteBytes is the longest note that an event takes.
+	noteBytes = 1024
 )
 
 // PolicyParts are what a PolicyReconciler is made of.
@@ -268,7 +270,7 @@ func (r *PolicyReconciler) tell(p *gpuv1alpha1.PlacementPolicy, before *gpuv1alp
 		if old != nil && old.Status == c.Status && old.Reason == c.Reason {
 			continue
 		}
-		note := c.Message[:min(len(c.Message), 1024)]
+		note := strings.ToValidUTF8(c.Message[:min(len(c.Message), noteBytes)], "")
 		switch bad := c.Type != gpuv1alpha1.PolicyConflict && c.Status == metav1.ConditionFalse || c.Type == gpuv1alpha1.PolicyConflict && c.Status == metav1.ConditionTrue; {
 		case bad:
 			r.recorder.Eventf(p, nil, "Warning", c.Reason, "Check", "%s", note)

@@ -3,6 +3,7 @@ package controller
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -151,5 +152,23 @@ func TestWhichNamespacesHavePoliciesCounted(t *testing.T) {
 	if is.Create(event.CreateEvent{Object: before}) || is.Delete(event.DeleteEvent{Object: before}) ||
 		is.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: noted}) || !is.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: moved}) {
 		t.Error("not exactly a namespace that is labelled anew is let through")
+	}
+}
+
+// What is said of a policy may be in any script: a note of an event is cut between runes, and no
+// longer than the API server takes.
+func TestNotesAreCutBetweenRunes(t *testing.T) {
+	r, _ := reviewed(t)
+	recorder := events.NewFakeRecorder(10)
+	r.recorder = recorder
+	for shift := range 4 {
+		message := strings.Repeat("x", shift) + strings.Repeat("液", 500)
+		p := &gpuv1alpha1.PlacementPolicy{}
+		p.Status.Conditions = []metav1.Condition{{Type: gpuv1alpha1.PolicyReady, Status: metav1.ConditionFalse, Reason: "Bad", Message: message}}
+		r.tell(p, &gpuv1alpha1.PlacementPolicyStatus{})
+		note := strings.TrimPrefix(<-recorder.Events, "Warning Bad ")
+		if !utf8.ValidString(note) || !strings.HasPrefix(message, note) || len(note) > 1024 || len(note) < 1022 {
+			t.Errorf("a note of %d bytes: %q", len(note), note)
+		}
 	}
 }
