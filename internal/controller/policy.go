@@ -2,11 +2,13 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -34,6 +36,8 @@ const (
 	recount = 5 * time.Second
 	// reevaluate is how often it is looked whether expressions fail on some node.
 	reevaluate = time.Minute
+	// noteBytes is the longest note that an event takes.
+	noteBytes = 1024
 )
 
 // PolicyParts are what a PolicyReconciler is made of.
@@ -42,7 +46,7 @@ type PolicyParts struct {
 	Class string
 	// Book is the policies, kept up to date by somebody else.
 	Book *policy.Book
-	// Better is called when a policy went out of force by itself.
+	// Better is called when a policy went out of force by itself, or came into it.
 	Better func()
 }
 
@@ -62,9 +66,10 @@ func SetupPolicies(mgr ctrl.Manager, parts PolicyParts) error {
 		// A policy that comes, goes or changes may go before others.
 		Watches(&gpuv1alpha1.PlacementPolicy{}, r.all(0), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&gpuv1alpha1.GPUWorkload{}, r.all(recount), builder.WithPredicates(countsOtherwise())).
+		Watches(&corev1.Namespace{}, r.all(recount), builder.WithPredicates(relabelled())).
 		WatchesRawSource(source.Func(func(_ context.Context, q queue) error {
-			parts.Book.Told(func(name string) {
-				enqueue(q, ctrl.Request{NamespacedName: types.NamespacedName{Name: name}}, queueProgress, 0)
+			parts.Book.Told(func(string) {
+				enqueue(q, everything(), queueProgress, 0)
 				parts.Better()
 			})
 			return nil
@@ -76,20 +81,19 @@ func SetupPolicies(mgr ctrl.Manager, parts PolicyParts) error {
 	return nil
 }
 
-// all has every policy looked at, after a while. Changes meanwhile are looked at with it.
+// everything is the one request there is: policies are looked at together, as each goes before
+// others, and what they hold for is counted once for all.
+func everything() ctrl.Request {
+	return ctrl.Request{NamespacedName: types.NamespacedName{Name: "policies"}}
+}
+
+// all has the policies looked at, after a while. Changes meanwhile are looked at with it.
 func (r *PolicyReconciler) all(after time.Duration) handler.EventHandler {
-	add := func(obj client.Object, q queue) {
-		if _, ok := obj.(*gpuv1alpha1.PlacementPolicy); ok {
-			enqueue(q, ctrl.Request{NamespacedName: types.NamespacedName{Name: obj.GetName()}}, queueStep, 0)
-		}
-		for _, name := range r.parts.Book.Names() {
-			enqueue(q, ctrl.Request{NamespacedName: types.NamespacedName{Name: name}}, queueStep, after)
-		}
-	}
+	add := func(q queue) { enqueue(q, everything(), queueStep, after) }
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { add(e.Object, q) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { add(e.ObjectNew, q) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { add(e.Object, q) },
+		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { add(q) },
+		UpdateFunc: func(_ context.Context, _ event.UpdateEvent, q queue) { add(q) },
+		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q queue) { add(q) },
 	}
 }
 
@@ -103,46 +107,71 @@ func countsOtherwise() predicate.Predicate {
 	}}
 }
 
+// relabelled lets through namespaces whose labels change: policies select by them. One that comes
+// has no workload yet, and one that goes has none any more.
+func relabelled() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: predicate.LabelChangedPredicate{}.Update,
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
+}
+
 // Reconcile implements reconcile.Reconciler.
-func (r *PolicyReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	var p gpuv1alpha1.PlacementPolicy
-	if err := r.client.Get(ctx, req.NamespacedName, &p); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	if p.Spec.ClassName != r.parts.Class || p.DeletionTimestamp != nil {
-		return ctrl.Result{}, nil
-	}
-	report, ok := r.parts.Book.Report(p.Name)
-	if !ok || report.Generation != p.Generation {
-		return ctrl.Result{RequeueAfter: policyLag}, nil
+func (r *PolicyReconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	var all gpuv1alpha1.PlacementPolicyList
+	if err := r.client.List(ctx, &all); err != nil {
+		return ctrl.Result{}, fmt.Errorf("listing placement policies: %w", err)
 	}
 	workloads, err := r.workloads(ctx)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	tallies := r.parts.Book.Count(workloads)
+	var next ctrl.Result
+	for i := range all.Items {
+		after, failed := r.review(ctx, &all.Items[i], tallies)
+		err = errors.Join(err, failed)
+		if after > 0 && (next.RequeueAfter == 0 || after < next.RequeueAfter) {
+			next.RequeueAfter = after
+		}
+	}
+	return next, err
+}
+
+// review writes the status of one policy. It returns the pause before it is to be looked at again,
+// 0 for none.
+func (r *PolicyReconciler) review(ctx context.Context, p *gpuv1alpha1.PlacementPolicy, tallies map[string]*policy.Tally) (time.Duration, error) {
+	if p.Spec.ClassName != r.parts.Class || p.DeletionTimestamp != nil {
+		return 0, nil
+	}
+	report, ok := r.parts.Book.Report(p.Name)
+	if !ok || report.Generation != p.Generation {
+		return policyLag, nil
+	}
 	before := p.Status.DeepCopy()
-	describe(&p, &report, r.parts.Book.Count(workloads)[p.Name])
+	describe(p, &report, tallies[p.Name])
 	if equality.Semantic.DeepEqual(before, &p.Status) {
-		return again(&p), nil
+		return again(p), nil
 	}
 	// The resourceVersion guards the write: a leader that was paused says nothing about a spec
 	// that it has not seen.
-	if err := r.client.Status().Update(ctx, &p); err != nil {
+	if err := r.client.Status().Update(ctx, p); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-			return ctrl.Result{RequeueAfter: policyLag}, nil
+			return policyLag, nil
 		}
-		return ctrl.Result{}, fmt.Errorf("writing the status of PlacementPolicy %s: %w", p.Name, err)
+		return 0, fmt.Errorf("writing the status of PlacementPolicy %s: %w", p.Name, err)
 	}
-	r.tell(&p, before)
-	return again(&p), nil
+	r.tell(p, before)
+	return again(p), nil
 }
 
 // again looks at a policy with expressions once in a while: nodes change, and nobody is told.
-func again(p *gpuv1alpha1.PlacementPolicy) ctrl.Result {
+func again(p *gpuv1alpha1.PlacementPolicy) time.Duration {
 	if len(p.Spec.Filters)+len(p.Spec.Scores) == 0 {
-		return ctrl.Result{}
+		return 0
 	}
-	return ctrl.Result{RequeueAfter: reevaluate}
+	return reevaluate
 }
 
 // workloads lists what policies are counted for: the installation's, as long as they are not
@@ -241,7 +270,7 @@ func (r *PolicyReconciler) tell(p *gpuv1alpha1.PlacementPolicy, before *gpuv1alp
 		if old != nil && old.Status == c.Status && old.Reason == c.Reason {
 			continue
 		}
-		note := c.Message[:min(len(c.Message), 1024)]
+		note := strings.ToValidUTF8(c.Message[:min(len(c.Message), noteBytes)], "")
 		switch bad := c.Type != gpuv1alpha1.PolicyConflict && c.Status == metav1.ConditionFalse || c.Type == gpuv1alpha1.PolicyConflict && c.Status == metav1.ConditionTrue; {
 		case bad:
 			r.recorder.Eventf(p, nil, "Warning", c.Reason, "Check", "%s", note)

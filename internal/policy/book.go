@@ -40,7 +40,10 @@ type Book struct {
 	namespaces map[string]labels.Set
 	// byNamespace says that a policy in force looks at the labels of namespaces.
 	byNamespace bool
-	tell        func(name string)
+	// told are called when a policy comes into force or goes out of it by itself.
+	told []func(name string)
+	// nodes is how many the cluster had when it was last told to the book.
+	nodes int
 }
 
 // entry is one policy.
@@ -54,6 +57,12 @@ type entry struct {
 	// inForce is what decisions go by, nil for nothing; before is what the spec took the place
 	// of, for the case that it proves too costly.
 	inForce, before *edition
+	// own is the spec made ready, in force or not; nil where it cannot be, or proved too costly.
+	own *edition
+	// trusted says that the spec was in force before, so that its cost need not be judged by the
+	// size of the cluster: that grows, and must take no policy out of force, neither now nor when
+	// a process starts again.
+	trusted bool
 }
 
 // NewBook returns an empty Book.
@@ -61,12 +70,13 @@ func NewBook(config Config) *Book {
 	return &Book{config: config, policies: make(map[string]*entry), namespaces: make(map[string]labels.Set)}
 }
 
-// Told sets what is called with the name of a policy that went out of force by itself. It is
-// called without any lock of the Book's, and may be called in the middle of a decision.
+// Told adds what is called with the name of a policy that went out of force by itself, or came
+// into it. It is called without any lock of the Book's, and may be called in the middle of a
+// decision.
 func (b *Book) Told(tell func(name string)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.tell = tell
+	b.told = append(b.told, tell)
 }
 
 // Set takes in a policy of a cluster that has so many nodes now. It reports whether decisions
@@ -84,40 +94,48 @@ func (b *Book) Set(p *gpuv1alpha1.PlacementPolicy, nodes int) (changed bool) {
 		defer b.mu.Unlock()
 		if old.generation = p.Generation; old.problem == nil && old.inForce != nil {
 			old.inForce.generation = p.Generation
+			old.trusted = old.trusted || wasInForce(p)
 		}
 		return false
 	}
-	next := b.enter(p, old, nodes)
+	// Compiling takes a while, and no lock: meanwhile the old edition may go out of force.
+	next := b.enter(p)
+	var stored *edition
+	if old == nil || old.uid != p.UID {
+		stored = b.stored(p)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if next.before = stored; old != nil && old.uid == p.UID {
+		next.before = old.inForce
+	}
+	if next.inForce = next.before; next.own != nil {
+		b.weigh(next, max(nodes, b.nodes))
+	}
 	b.policies[p.Name] = next
 	b.rank()
 	return old == nil && next.inForce != nil || old != nil && old.inForce != next.inForce
 }
 
-// enter judges a policy that is new or was changed. It holds no lock: compiling takes a while.
-func (b *Book) enter(p *gpuv1alpha1.PlacementPolicy, old *entry, nodes int) *entry {
+// enter judges a policy that is new or was changed, by itself: what was in force before is left
+// to the caller, who needs no lock for this.
+func (b *Book) enter(p *gpuv1alpha1.PlacementPolicy) *entry {
 	next := &entry{name: p.Name, uid: p.UID, generation: p.Generation, spec: p.Spec.DeepCopy()}
-	if old != nil && old.uid == p.UID {
-		next.before = old.inForce
-	} else {
-		next.before = b.stored(p, nodes)
-	}
-	was := p.Status.InForce
-	e, err := b.edit(p.Name, next.spec, nodes, was != nil && was.Generation == p.Generation)
+	e, err := b.edit(p.Name, next.spec)
 	if err != nil {
 		if !errors.As(err, &next.problem) {
 			next.problem = &Problem{Reason: gpuv1alpha1.PolicyInvalidExpression, Sentence: err.Error()}
 		}
-		next.inForce = next.before
 		return next
 	}
 	e.generation = p.Generation
-	next.inForce = e
-	if e.rules != nil {
-		e.rules.Exhausted(func() { b.exhausted(p.Name, e) })
-	}
+	next.own, next.trusted = e, wasInForce(p)
 	return next
+}
+
+// wasInForce tells whether the status says of the policy's own spec that it is in force.
+func wasInForce(p *gpuv1alpha1.PlacementPolicy) bool {
+	return p.Status.InForce != nil && p.Status.InForce.Generation == p.Generation
 }
 
 // exhausted takes an edition out of force that cost more than a decision is given. The one before
@@ -139,13 +157,14 @@ func (b *Book) exhausted(name string, e *edition) {
 	} else {
 		p.inForce, p.before = p.before, nil
 	}
+	p.own = nil // It is not judged again.
 	p.problem = &Problem{Reason: gpuv1alpha1.PolicyTooCostly, Sentence: fmt.Sprintf(
 		"the expressions cost more than the %d units that a decision is given, and %s: look at fewer labels or taints, or compare instead of matching patterns",
 		b.config.Budget.PerDecision, outcome)}
 	b.rank()
-	tell := b.tell
+	told := b.told
 	b.mu.Unlock()
-	if tell != nil {
+	for _, tell := range told {
 		tell(name)
 	}
 }
@@ -219,21 +238,31 @@ type Guide struct {
 // For returns what holds for a workload, and begins a decision about it in a cluster of so many
 // nodes: its rules have a fresh budget.
 func (b *Book) For(w *Workload, nodes int) Guide {
-	b.mu.Lock()
-	p := b.holds(w)
-	if p == nil {
-		b.mu.Unlock()
-		return Guide{}
-	}
-	e := p.inForce
-	b.mu.Unlock()
-	g := Guide{Policy: p.name, Strategy: e.strategy, Required: e.required, Preferred: e.preferred, Scoring: e.scoring}
-	if e.rules != nil {
+	g, rules := b.says(w)
+	if rules != nil {
 		asked := *w
-		asked.Strategy = cmp.Or(w.Strategy, e.strategy, gpuv1alpha1.DefaultStrategy)
-		g.Rules = e.rules.Begin(&asked, nodes)
+		asked.Strategy = cmp.Or(w.Strategy, g.Strategy, gpuv1alpha1.DefaultStrategy)
+		g.Rules = rules.Begin(&asked, nodes)
 	}
 	return g
+}
+
+// Says returns what holds for a workload beside Rules, which are of a decision.
+func (b *Book) Says(w *Workload) Guide {
+	g, _ := b.says(w)
+	return g
+}
+
+// says returns what holds for a workload, with the expressions apart.
+func (b *Book) says(w *Workload) (Guide, Ruleset) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.holds(w)
+	if p == nil {
+		return Guide{}, nil
+	}
+	e := p.inForce
+	return Guide{Policy: p.name, Strategy: e.strategy, Required: e.required, Preferred: e.preferred, Scoring: e.scoring}, e.rules
 }
 
 // holds returns the policy that holds for a workload, nil for none. The caller holds the lock.

@@ -3,9 +3,11 @@ package policy
 import (
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -325,6 +327,42 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+// Policies may be told of before the nodes: what they cost is judged once these are known, and
+// again when there are fewer. One that was in force stays, however the cluster grows.
+func TestCostIsJudgedByTheNodesThereAre(t *testing.T) {
+	b := newBook(t)
+	var told []string
+	b.Told(func(name string) { told = append(told, name) })
+	w := Workload{Namespace: "a", Name: "w"}
+	refused := written("p", 2, filters("dear"), strategy("random"), func(p *gpuv1alpha1.PlacementPolicy) {
+		p.Status.InForce = &gpuv1alpha1.PolicyEdition{Generation: 1, Spec: &runtime.RawExtension{Raw: []byte(`{"defaults":{"schedulingStrategy":"binPack"}}`)}}
+	})
+	b.Set(refused, 0)
+	if b.Resize(1000) || b.For(&w, 1000).Strategy != "random" || report(t, b, "p").Problem != nil {
+		t.Error("a policy that costs what it may is refused")
+	}
+	if !b.Resize(10_000) || b.For(&w, 10_000).Strategy != "binPack" {
+		t.Error("a policy that was refused is in force because nobody had told of the nodes")
+	}
+	if r := report(t, b, "p"); r.Problem == nil || r.Problem.Reason != "TooCostly" || !strings.Contains(r.Problem.Sentence, "on the 10000 nodes") || r.InForce.Generation != 1 {
+		t.Errorf("got %+v, in force %+v", r.Problem, r.InForce)
+	}
+	if b.Set(refused, 10_000) || b.Resize(10_000) || b.Resize(9_000) {
+		t.Error("nothing changed")
+	}
+	if !b.Resize(1000) || b.For(&w, 1000).Strategy != "random" || report(t, b, "p").Problem != nil {
+		t.Error("a policy that is not too costly any more is not judged again")
+	}
+	if strings.Join(told, " ") != "p p" {
+		t.Errorf("told %v", told)
+	}
+	inForce := refused.DeepCopy()
+	inForce.Status.InForce = &gpuv1alpha1.PolicyEdition{Generation: 2}
+	if b.Set(inForce, 1000) || b.Resize(10_000) || b.For(&w, 10_000).Strategy != "random" {
+		t.Error("a cluster that grows takes a policy out of force")
+	}
+}
+
 // An edition that proves too dear goes out of force by itself, and somebody is told.
 func TestExhaustedEditions(t *testing.T) {
 	b := newBook(t)
@@ -356,14 +394,65 @@ func TestExhaustedEditions(t *testing.T) {
 	}
 }
 
+// during does something while expressions are compiled.
+type during struct{ do func() }
+
+func (d *during) Compile(name string, spec *gpuv1alpha1.PlacementPolicySpec) (Ruleset, error) {
+	if d.do != nil {
+		d.do()
+	}
+	return stub{}.Compile(name, spec)
+}
+
+// An edition that goes out of force while the next one is made ready does not come back with it.
+func TestExhaustedWhileTheNextIsMadeReady(t *testing.T) {
+	b := newBook(t)
+	compiler := &during{}
+	b.config.Compiler = compiler
+	w := Workload{Namespace: "a", Name: "w"}
+	b.Set(written("p", 1, filters("a"), strategy("random")), 10)
+	b.Set(written("p", 2, filters("b"), strategy("binPack")), 10)
+	dear := b.For(&w, 10).Rules.(*boundRules).of
+	compiler.do = func() {
+		done := make(chan struct{})
+		go func() { // A decision on another goroutine: the race detector looks on.
+			defer close(done)
+			dear.tell()
+		}()
+		<-done
+	}
+	b.Set(written("p", 3, filters("bad"), strategy("costOptimized")), 10)
+	if r := report(t, b, "p"); r.InForce == nil || r.InForce.Generation != 1 || b.For(&w, 10).Strategy != "random" {
+		t.Errorf("in force is %+v", r.InForce)
+	}
+}
+
+// A policy may go out of force at any time.
+func TestExhaustingAndSettingAtOnce(t *testing.T) {
+	b := newBook(t)
+	w := Workload{Namespace: "a", Name: "w"}
+	b.Set(written("p", 1, filters("a")), 10)
+	var wg sync.WaitGroup
+	for generation := range int64(100) {
+		wg.Go(b.For(&w, 10).Rules.(*boundRules).of.tell)
+		b.Set(written("p", generation+2, filters("bad")), 10)
+		b.Set(written("p", generation+2, filters("a", "b"), priority(int32(generation))), 10)
+	}
+	wg.Wait()
+	if b.For(&w, 10).Policy != "p" {
+		t.Error("p holds no more")
+	}
+}
+
 func TestClasses(t *testing.T) {
 	b := newBook(t)
 	other := func(p *gpuv1alpha1.PlacementPolicy) { p.Spec.ClassName = "other" }
-	if b.Set(written("p", 1, other), 10) || len(b.Names()) != 0 {
+	known := func() bool { _, is := b.Report("p"); return is }
+	if b.Set(written("p", 1, other), 10) || known() {
 		t.Error("a policy of another class is kept")
 	}
 	b.Set(written("p", 2), 10)
-	if !b.Set(written("p", 3, other), 10) || len(b.Names()) != 0 {
+	if !b.Set(written("p", 3, other), 10) || known() {
 		t.Error("a policy that left the class is kept")
 	}
 }

@@ -28,10 +28,8 @@ type edition struct {
 	rules Ruleset
 }
 
-// edit makes a spec ready. Nodes is how many the cluster has now; trusted says that this very
-// spec was in force before, so that its cost need not be judged by the size of the cluster: that
-// grows, and must not take a policy out of force when a process starts again.
-func (b *Book) edit(name string, spec *gpuv1alpha1.PlacementPolicySpec, nodes int, trusted bool) (*edition, error) {
+// edit makes a spec ready. What it costs is not judged here.
+func (b *Book) edit(name string, spec *gpuv1alpha1.PlacementPolicySpec) (*edition, error) {
 	e := &edition{spec: spec, priority: spec.Priority}
 	var err error
 	if e.namespaces, err = selector("spec.namespaceSelector", spec.NamespaceSelector); err != nil {
@@ -50,12 +48,7 @@ func (b *Book) edit(name string, spec *gpuv1alpha1.PlacementPolicySpec, nodes in
 	if e.rules, err = b.config.Compiler.Compile(name, spec); err != nil {
 		return nil, err
 	}
-	most := b.config.Budget.PerDecision / uint64(max(nodes, 1))
-	if cost := e.rules.CostPerNode(); cost > most && !trusted {
-		return nil, &Problem{Reason: gpuv1alpha1.PolicyTooCostly, Sentence: fmt.Sprintf(
-			"the expressions may cost up to %d units on one node; on the %d nodes of this cluster at most %d are given, as a decision is given %d: look at fewer labels or taints, or compare instead of matching patterns",
-			cost, nodes, most, b.config.Budget.PerDecision)}
-	}
+	e.rules.Exhausted(func() { b.exhausted(name, e) })
 	return e, nil
 }
 
@@ -140,7 +133,7 @@ func (e *edition) cost() int64 {
 
 // stored returns the edition that a policy's status says was in force, if it is another than the
 // one that the policy has now.
-func (b *Book) stored(p *gpuv1alpha1.PlacementPolicy, nodes int) *edition {
+func (b *Book) stored(p *gpuv1alpha1.PlacementPolicy) *edition {
 	was := p.Status.InForce
 	if was == nil || was.Spec == nil || was.Generation == p.Generation {
 		return nil
@@ -149,7 +142,7 @@ func (b *Book) stored(p *gpuv1alpha1.PlacementPolicy, nodes int) *edition {
 	if json.Unmarshal(was.Spec.Raw, &spec) != nil {
 		return nil
 	}
-	e, err := b.edit(p.Name, &spec, nodes, true)
+	e, err := b.edit(p.Name, &spec)
 	if err != nil {
 		return nil
 	}

@@ -3,7 +3,6 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -61,13 +60,6 @@ func (b *Book) Report(name string) (Report, bool) {
 		}
 	}
 	return r, true
-}
-
-// Names lists the policies, in order.
-func (b *Book) Names() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Sorted(maps.Keys(b.policies))
 }
 
 // Tally is for how many workloads a policy holds.

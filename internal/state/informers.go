@@ -24,6 +24,7 @@ func (s *State) Feed(ctx context.Context, c cache.Cache, freed, better func()) (
 			s.news.heard()
 			if n, ok := last(obj).(*corev1.Node); ok {
 				s.DropNode(n.Name)
+				s.resize(better)
 			}
 		},
 	})
@@ -125,6 +126,7 @@ func feed(ctx context.Context, c cache.Cache, obj client.Object, h toolscache.Re
 func (s *State) onNode(obj any, better func()) {
 	s.news.heard()
 	if n, ok := obj.(*corev1.Node); ok && s.SetNode(n) {
+		s.resize(better)
 		better()
 	}
 }

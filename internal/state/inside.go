@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,10 +23,50 @@ type inside struct {
 	board  *gpu.Board
 	facts  cluster.GPUFacts
 	broken gpu.Mask
-	// taken are the GPUs that nobody else can have whole: those of the holders, and those in MIG
-	// mode. holders are the pods that hold some.
-	taken   gpu.Mask
+	// mig are the GPUs in MIG mode, holders the pods that hold some.
+	mig     gpu.Mask
 	holders map[types.UID]gpu.Mask
+}
+
+// mostGone is how many pods are remembered that left a node, at least. An agent tells of a pod a
+// few seconds late.
+const mostGone = 64
+
+// taken returns the GPUs that nobody else can have whole: those of the holders, and those in MIG
+// mode. Pods that were seen to go hold nothing, whatever an agent told last that fell silent; those
+// that were not seen yet do.
+func (e *entry) taken() gpu.Mask {
+	taken := e.inside.mig
+	for uid, held := range e.inside.holders {
+		if _, gone := e.gone[uid]; !gone {
+			taken |= held
+		}
+	}
+	return taken
+}
+
+// departs has the node that a pod was bound to remember it, if it holds nothing there now.
+func (s *State) departs(old podEntry, next *held) {
+	if next != nil {
+		delete(s.entry(next.node).gone, next.uid)
+	}
+	if old.held != nil && old.pod.Spec.NodeName != "" && (next == nil || next.node != old.held.node) {
+		s.entry(old.held.node).left(old.held.uid)
+	}
+}
+
+// left notes that a pod that was bound to the node is gone, or has ended.
+func (e *entry) left(uid types.UID) {
+	if e.inside == nil {
+		return
+	}
+	if e.gone == nil {
+		e.gone = make(map[types.UID]struct{})
+	}
+	if len(e.gone) >= mostGone {
+		maps.DeleteFunc(e.gone, func(uid types.UID, _ struct{}) bool { _, holds := e.inside.holders[uid]; return !holds })
+	}
+	e.gone[uid] = struct{}{}
 }
 
 // SetInventory takes in what an agent found on its node. One that must not be relied on, because
@@ -80,14 +121,15 @@ func (s *State) FeedInventories(ctx context.Context, c cache.Cache, better func(
 	return registration.HasSynced, nil
 }
 
-// DropInventory forgets what an agent told. It reports whether the node changed by it.
-func (s *State) DropInventory(name string) (changed bool) {
+// DropInventory forgets what an agent told. It reports whether the node may have become more useful.
+func (s *State) DropInventory(name string) (better bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.setInside(name, nil)
 }
 
-func (s *State) setInside(name string, next *inside) (changed bool) {
+// setInside reports whether the node may have become more useful.
+func (s *State) setInside(name string, next *inside) (better bool) {
 	if e := s.nodes[name]; next == nil && (e == nil || e.inside == nil) {
 		return false
 	}
@@ -95,16 +137,27 @@ func (s *State) setInside(name string, next *inside) (changed bool) {
 	if e.inside != nil && next != nil && e.inside.equal(next) {
 		return false
 	}
-	e.inside = next
+	taken := gpu.Mask(0)
+	if e.inside != nil {
+		taken = e.taken()
+	}
+	was := e.inside
+	if e.inside = next; next == nil {
+		e.gone = nil
+	}
 	if e.told != nil {
 		// What is held changes often, the machine seldom: a machine that stays is not looked at anew.
 		if node := s.withInside(e.told, next); node.Board != e.node.Board || node.Broken != e.node.Broken || node.GPU != e.node.GPU {
 			e.node = node
 		}
 	}
+	// Another board, other facts, and none at all may suit somebody; more that is taken or broken
+	// suits nobody.
+	better = was == nil || next == nil || was.board != next.board || was.facts != next.facts ||
+		was.broken&^next.broken != 0 || taken&^e.taken() != 0
 	s.touch(name)
 	s.tidy(name)
-	return true
+	return better
 }
 
 // withInside returns the machine that the Node tells of, with what is known of its inside.
@@ -149,7 +202,7 @@ func (s *State) readInside(status *gpuv1alpha1.GPUNodeStatus) (*inside, error) {
 			in.broken = in.broken.With(i)
 		}
 		if d.MIG {
-			in.taken = in.taken.With(i)
+			in.mig = in.mig.With(i)
 		}
 	}
 	first := &devices[0]
@@ -163,7 +216,6 @@ func (s *State) readInside(status *gpuv1alpha1.GPUNodeStatus) (*inside, error) {
 			held = held.With(int(i))
 		}
 		in.holders[types.UID(h.PodUID)] = held
-		in.taken |= held
 	}
 	wiring, err := wiringOf(devices)
 	if err != nil {
@@ -174,9 +226,27 @@ func (s *State) readInside(status *gpuv1alpha1.GPUNodeStatus) (*inside, error) {
 		if in.board, err = gpu.NewBoard(wiring); err != nil {
 			return nil, fmt.Errorf("status.gpus: %w", err)
 		}
+		s.forgetBoards()
 		s.boards[key] = in.board
 	}
 	return in, nil
+}
+
+// spareBoards is how many boards are kept beside one for each node, at most.
+const spareBoards = 64
+
+// forgetBoards makes room for a board: links that come and go wire a node in ever new ways.
+func (s *State) forgetBoards() {
+	if len(s.boards) < len(s.nodes)+spareBoards {
+		return
+	}
+	used := make(map[*gpu.Board]struct{}, len(s.nodes))
+	for _, e := range s.nodes {
+		if e.inside != nil {
+			used[e.inside.board] = struct{}{}
+		}
+	}
+	maps.DeleteFunc(s.boards, func(_ string, b *gpu.Board) bool { _, is := used[b]; return !is })
 }
 
 // wiringOf collects what the devices tell of each other. What not all of them tell is not known.
@@ -220,7 +290,7 @@ func wiringOf(devices []gpuv1alpha1.GPUDevice) (gpu.Wiring, error) {
 
 func (in *inside) equal(other *inside) bool {
 	if in.board != other.board || in.facts != other.facts || in.broken != other.broken ||
-		in.taken != other.taken || len(in.holders) != len(other.holders) {
+		in.mig != other.mig || len(in.holders) != len(other.holders) {
 		return false
 	}
 	for uid, held := range in.holders {

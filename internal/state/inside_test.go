@@ -1,11 +1,14 @@
 package state
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
@@ -117,7 +120,7 @@ func TestInventoryOfTheSnapshot(t *testing.T) {
 		t.Error("the same told again made another node")
 	}
 	more := holds(first.DeepCopy(), "q", 0)
-	if better, _ := s.SetInventory(more); !better || s.Snapshot().Node("a").Machine != a.Machine {
+	if better, _ := s.SetInventory(more); better || s.Snapshot().Node("a").Machine != a.Machine || s.Snapshot().Node("a").WholeGPUs() != 0 {
 		t.Error("a pod that comes makes another machine of the node")
 	}
 	trust(more, metav1.ConditionFalse)
@@ -127,6 +130,73 @@ func TestInventoryOfTheSnapshot(t *testing.T) {
 	}
 	if !s.DropInventory("b") || s.Snapshot().Node("b").Board != nil || s.DropInventory("b") {
 		t.Error("an inventory that is gone still counts")
+	}
+}
+
+// Only what somebody who waits might use is told as better.
+func TestWhichInventoriesAreBetter(t *testing.T) {
+	first := func() *gpuv1alpha1.GPUNode {
+		n := holds(inventory("a", 4), "p", 3)
+		n.Status.GPUs[1].Problem = "XID 79"
+		n.Status.GPUs[2].MIG = true
+		return n
+	}
+	for name, test := range map[string]struct {
+		edit   func(*gpuv1alpha1.GPUNodeStatus)
+		better bool
+	}{
+		"the same": {func(*gpuv1alpha1.GPUNodeStatus) {}, false},
+		"one more pod": {func(s *gpuv1alpha1.GPUNodeStatus) {
+			s.Holders = append(s.Holders, gpuv1alpha1.GPUHolder{PodUID: "q", GPUs: []int32{0}})
+		}, false},
+		"one more fault": {func(s *gpuv1alpha1.GPUNodeStatus) { s.GPUs[0].Problem = "XID 79" }, false},
+		"MIG":            {func(s *gpuv1alpha1.GPUNodeStatus) { s.GPUs[0].MIG = true }, false},
+		"a pod went":     {func(s *gpuv1alpha1.GPUNodeStatus) { s.Holders = nil }, true},
+		"a pod moved":    {func(s *gpuv1alpha1.GPUNodeStatus) { s.Holders[0].GPUs = []int32{0} }, true},
+		"mended":         {func(s *gpuv1alpha1.GPUNodeStatus) { s.GPUs[1].Problem = "" }, true},
+		"no MIG":         {func(s *gpuv1alpha1.GPUNodeStatus) { s.GPUs[2].MIG = false }, true},
+		"other memory":   {func(s *gpuv1alpha1.GPUNodeStatus) { s.GPUs[0].MemoryMiB++ }, true},
+		"another link":   {func(s *gpuv1alpha1.GPUNodeStatus) { s.GPUs[0].NVLinks[1], s.GPUs[1].NVLinks[0] = 4, 4 }, true},
+		"fallen silent":  {func(s *gpuv1alpha1.GPUNodeStatus) { s.Conditions[0].Status = metav1.ConditionFalse }, true},
+	} {
+		s := newState(t)
+		s.SetNode(gpuNode("a", 4))
+		if better, err := s.SetInventory(first()); !better || err != nil {
+			t.Fatal(better, err)
+		}
+		next := first()
+		test.edit(&next.Status)
+		if better, err := s.SetInventory(next); better != test.better || err != nil {
+			t.Errorf("%s: better is %t, %v", name, better, err)
+		}
+	}
+}
+
+// Links that flap wire a node in ever new ways: those of before are forgotten.
+func TestBoardsOfLinksThatFlapAreForgotten(t *testing.T) {
+	s := newState(t)
+	for _, name := range []string{"a", "b"} {
+		s.SetNode(gpuNode(name, 4))
+	}
+	if _, err := s.SetInventory(inventory("b", 4)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range int32(500) {
+		n := inventory("a", 4)
+		n.Status.GPUs[0].NVLinks[1], n.Status.GPUs[1].NVLinks[0] = i%25, i%25
+		n.Status.GPUs[2].NVLinks[3], n.Status.GPUs[3].NVLinks[2] = i/25, i/25
+		if _, err := s.SetInventory(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if most := len(s.nodes) + spareBoards; len(s.boards) > most {
+		t.Errorf("%d boards are remembered, want %d at most", len(s.boards), most)
+	}
+	if _, err := s.SetInventory(inventory("a", 4)); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := s.Snapshot().Node("a"), s.Snapshot().Node("b"); a.Board != b.Board {
+		t.Error("the board of a node was forgotten")
 	}
 }
 
@@ -222,5 +292,66 @@ func TestNodesWithAndWithoutInventory(t *testing.T) {
 	d, _, err = s.Plan(workload("v", 1, 4), gpuPod("", 4), Ask{})
 	if err != nil || d.Feasible || d.Why.Removed[placement.GPUsBroken] != 1 {
 		t.Errorf("%+v %v", d.Why, err)
+	}
+}
+
+// An agent that has fallen silent does not hold GPUs for pods that were seen to go. Pods of which
+// it was told first count.
+func TestPodsThatAreGoneHoldNothing(t *testing.T) {
+	s := newState(t)
+	s.SetNode(gpuNode("a", 4))
+	for _, uid := range []string{"deleted", "ended"} {
+		s.SetPod(gpuPod(uid, 1, bound("a")))
+	}
+	told := holds(holds(holds(inventory("a", 4), "deleted", 0), "ended", 1), "new", 2)
+	if _, err := s.SetInventory(told); err != nil {
+		t.Fatal(err)
+	}
+	free := func(want ...int) {
+		t.Helper()
+		a := s.Snapshot().Node("a")
+		if got := a.WholeGPUs(); got != gpu.MaskOf(want...) || a.Free(s.resources.Index(resourceGPU)) != int64(len(want)) {
+			t.Errorf("free are %v and %d, want %v", got, a.Free(s.resources.Index(resourceGPU)), want)
+		}
+	}
+	free(3)
+	s.DropPod("deleted")
+	free(0, 3)
+	s.SetPod(gpuPod("ended", 1, bound("a"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }))
+	free(0, 1, 3)
+	// The agent's last words were late.
+	if _, err := s.SetInventory(told.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	free(0, 1, 3)
+	s.SetPod(gpuPod("new", 1, bound("a")))
+	free(0, 1, 3)
+	s.DropPod("new")
+	free(0, 1, 2, 3)
+	// What is remembered of pods that are gone is bounded, and those that the agent names stay.
+	for i := range 10 * mostGone {
+		s.SetPod(gpuPod(fmt.Sprint("p", i), 1, bound("a")))
+		s.DropPod(types.UID(fmt.Sprint("p", i)))
+	}
+	free(0, 1, 2, 3)
+	if n := len(s.nodes["a"].gone); n > mostGone {
+		t.Errorf("%d pods are remembered", n)
+	}
+}
+
+// A pod that was on its way to a node and did not come is not one that left it.
+func TestPodsThatNeverCameAreNotGone(t *testing.T) {
+	s := newState(t)
+	s.SetNode(gpuNode("a", 4))
+	if _, err := s.SetInventory(inventory("a", 4)); err != nil {
+		t.Fatal(err)
+	}
+	s.Assume(gpuPod("p", 1), "a")
+	s.Forget("p")
+	if _, err := s.SetInventory(holds(inventory("a", 4), "p", 2)); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Snapshot().Node("a").WholeGPUs(); got != gpu.MaskOf(0, 1, 3) {
+		t.Errorf("free are %v", got)
 	}
 }

@@ -16,14 +16,19 @@ import (
 
 // Follow has the state go by the policies of a book, and Feed keep the book up to date. It must
 // be called before either.
-func (s *State) Follow(b *policy.Book) { s.policies = b }
+func (s *State) Follow(b *policy.Book) {
+	s.policies = b
+	// It may be told in the middle of a decision, under our own lock: what follows from it waits
+	// for the next snapshot.
+	b.Told(func(string) { s.fell.Store(true) })
+}
 
 // Weights returns what the terms of a score count for the workload; nil for the default weights.
 // It keeps its address as long as the policy is the same.
 func (s *State) Weights(w *gpuv1alpha1.GPUWorkload) *placement.Scoring {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.guide(w).Scoring
+	return s.says(w).Scoring
 }
 
 // Strategy returns the strategy by which the workload is placed: the one that it names, or else
@@ -34,7 +39,7 @@ func (s *State) Strategy(w *gpuv1alpha1.GPUWorkload) string {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return cmp.Or(s.guide(w).Strategy, gpuv1alpha1.DefaultStrategy)
+	return cmp.Or(s.says(w).Strategy, gpuv1alpha1.DefaultStrategy)
 }
 
 // guide returns what the policy asks that holds for the workload, and begins a decision about it.
@@ -45,6 +50,15 @@ func (s *State) guide(w *gpuv1alpha1.GPUWorkload) policy.Guide {
 	}
 	facts := Facts(w)
 	return s.policies.For(&facts, len(s.nodes))
+}
+
+// says returns what the policies say of a workload where nothing is decided: no rules.
+func (s *State) says(w *gpuv1alpha1.GPUWorkload) policy.Guide {
+	if s.policies == nil {
+		return policy.Guide{}
+	}
+	facts := Facts(w)
+	return s.policies.Says(&facts)
 }
 
 // Facts returns what policies may know of a workload.
@@ -119,8 +133,9 @@ func (s *State) feedPolicies(ctx context.Context, c cache.Cache, better func()) 
 		return nil, fmt.Errorf("watching placement policies: %w", err)
 	}
 	label := func(obj any) {
-		if n, ok := obj.(*corev1.Namespace); ok {
-			tell(s.policies.SetNamespace(n.Name, n.Labels))
+		// Namespaces come and go by themselves; what is placed elsewhere is not concerned.
+		if n, ok := obj.(*corev1.Namespace); ok && s.policies.SetNamespace(n.Name, n.Labels) && s.reguideIn(n.Name) {
+			better()
 		}
 	}
 	namespaces, err := feed(ctx, c, &corev1.Namespace{}, toolscache.ResourceEventHandlerFuncs{
@@ -143,10 +158,36 @@ func (s *State) feedPolicies(ctx context.Context, c cache.Cache, better func()) 
 func (s *State) reguide() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.guideAll()
+}
+
+// reguideIn is reguide for the workloads of a namespace. It reports whether there are any.
+func (s *State) reguideIn(namespace string) (found bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.works {
+		if w.source != nil && w.source.Namespace == namespace {
+			s.specifyAnew(w)
+			found = true
+		}
+	}
+	return found
+}
+
+// guideAll is reguide for callers that hold the lock.
+func (s *State) guideAll() {
 	for _, w := range s.works {
 		if w.source != nil {
 			s.specifyAnew(w)
 		}
+	}
+}
+
+// resize has the cost of policies judged by the nodes there are now.
+func (s *State) resize(better func()) {
+	if s.policies != nil && s.policies.Resize(s.size()) {
+		s.reguide()
+		better()
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -203,6 +204,7 @@ func TestPodsKeepToTheirPolicyWhenMoved(t *testing.T) {
 	s, b := guidedState(t)
 	s.SetNode(gpuNode("n", 8))
 	w := workload("w", 1, 2)
+	w.Spec.Movable = true
 	s.SetWorkload(w)
 	s.SetPod(gpuPod("p", 2, memberPod(w, 0, 0), bound("n")))
 	shown := func() *cluster.Pod { return s.Snapshot().Node("n").Pods[0] }
@@ -225,5 +227,98 @@ func TestPodsKeepToTheirPolicyWhenMoved(t *testing.T) {
 	b.Drop("p")
 	if s.reguide(); shown().Needs != nil {
 		t.Errorf("after the policy: %+v", shown().Needs)
+	}
+}
+
+// Rules remember what they said of every machine: workloads whose pods stay where they are do not
+// keep them.
+func TestPodsThatStayKeepNoRules(t *testing.T) {
+	s, b := guidedState(t)
+	s.SetNode(gpuNode("n", 8))
+	b.Set(placementPolicy("p", 1, filter("f", `workload.name != node.name`, "m"), defaults("", "leaf", "")), 1)
+	w := workload("w", 1, 2)
+	s.SetWorkload(w)
+	s.SetPod(gpuPod("p", 2, memberPod(w, 0, 0), bound("n")))
+	p := s.Snapshot().Node("n").Pods[0]
+	if p.Needs != nil && p.Needs.Rules != nil || p.Workload.Level != 0 {
+		t.Errorf("%+v, level %d", p.Needs, p.Workload.Level)
+	}
+}
+
+// Policies may be told of before the nodes: what they cost is judged by those that come.
+func TestNodesThatComeMakePoliciesTooCostly(t *testing.T) {
+	s, b := guidedState(t)
+	costly := placementPolicy("p", 1, filter("f", `node.taints.all(t, t.key != 'x' && t.value != 'y')`, "m"))
+	b.Set(costly, s.size())
+	r, _ := b.Report("p")
+	if r.CostPerNode == 0 || r.InForce == nil {
+		t.Fatalf("%+v", r)
+	}
+	news := 0
+	for i := range int(policy.DefaultBudget().PerDecision)/int(r.CostPerNode) + 1 {
+		if r, _ := b.Report("p"); r.InForce == nil {
+			t.Fatalf("too costly for %d nodes", i)
+		}
+		s.onNode(gpuNode(fmt.Sprint("n", i), 8), func() { news++ })
+	}
+	if r, _ := b.Report("p"); r.InForce != nil || r.Problem == nil || news <= s.size() {
+		t.Errorf("on %d nodes %+v is in force, told %d times", s.size(), r.InForce, news)
+	}
+}
+
+// A policy that goes out of force by itself takes its rules off the pods that run under it.
+func TestPodsLeaveAPolicyThatFell(t *testing.T) {
+	s := newState(t)
+	budget := policy.Budget{PerNode: 1000, PerDecision: 1000}
+	compiler, err := expression.NewCompiler(testLevels(), budget)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := policy.NewBook(policy.Config{Levels: testLevels(), Strategies: s.Strategies(), Compiler: compiler, Budget: budget})
+	s.Follow(b)
+	s.SetNode(gpuNode("n", 8))
+	w := workload("w", 1, 2)
+	w.Spec.Movable = true
+	s.SetWorkload(w)
+	s.SetPod(gpuPod("p", 2, memberPod(w, 0, 0), bound("n")))
+	b.Set(placementPolicy("p", 1), 1)
+	b.Set(placementPolicy("p", 2, defaults("", "leaf", ""), filter("f", `node.taints.all(t, t.key != 'x')`, "m")), 1)
+	s.reguide()
+	shown := func() *cluster.Pod { return s.Snapshot().Node("n").Pods[0] }
+	if r, _ := b.Report("p"); shown().Needs == nil || shown().Workload.Level != 0 {
+		t.Fatalf("%+v, level %d, %+v", shown().Needs, shown().Workload.Level, r.Problem)
+	}
+	rules := shown().Needs.Rules
+	for i := 0; s.policies.Says(&policy.Workload{}).Required != ""; i++ {
+		n := gpuNode(fmt.Sprint("large", i), 8)
+		for j := range 16 {
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: fmt.Sprint("k", j), Effect: corev1.TaintEffectNoSchedule})
+		}
+		s.SetNode(n)
+		snapshot := s.Snapshot()
+		rules.Judge(snapshot.Node(n.Name).Machine, snapshot.Resources)
+	}
+	if p := shown(); p.Needs != nil || p.Workload.Level != placement.AnyLevel {
+		t.Errorf("%+v, level %d", p.Needs, p.Workload.Level)
+	}
+}
+
+// A namespace that is labelled anew concerns the workloads in it, and nobody else.
+func TestNamespacesConcernTheirWorkloads(t *testing.T) {
+	s, b := guidedState(t)
+	s.SetNode(gpuNode("n", 8))
+	b.SetNamespace("default", map[string]string{"team": "a"})
+	b.Set(placementPolicy("p", 1, defaults("", "leaf", ""), func(spec *gpuv1alpha1.PlacementPolicySpec) {
+		spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}
+	}), 1)
+	w := workload("w", 1, 2)
+	s.SetWorkload(w)
+	s.SetPod(gpuPod("p", 2, memberPod(w, 0, 0), bound("n")))
+	level := func() int { return s.Snapshot().Node("n").Pods[0].Workload.Level }
+	if b.SetNamespace("new", map[string]string{"team": "a"}); s.reguideIn("new") || level() != 0 {
+		t.Errorf("a namespace without workloads is said to have some; level %d", level())
+	}
+	if !b.SetNamespace("default", map[string]string{"team": "b"}) || !s.reguideIn("default") || level() != placement.AnyLevel {
+		t.Errorf("after the policy ceased to select the namespace: level %d", level())
 	}
 }

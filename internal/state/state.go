@@ -2,6 +2,7 @@ package state
 
 import (
 	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,6 +23,8 @@ type State struct {
 	class string
 	// policies are those that workloads are placed by, nil for none.
 	policies *policy.Book
+	// fell says that one of them came into force or went out of it by itself.
+	fell atomic.Bool
 
 	mu        sync.Mutex
 	resources *cluster.Resources
@@ -60,7 +63,9 @@ type entry struct {
 	// told is what the Node tells, node that with what is known of its inside.
 	told, node *cluster.Machine
 	inside     *inside
-	used       cluster.Vector
+	// gone are pods that were bound there and are not any more.
+	gone map[types.UID]struct{}
+	used cluster.Vector
 	// held is what is listed of what is held there, by name.
 	held []*held
 }
@@ -186,6 +191,7 @@ func (s *State) setPod(pod *corev1.Pod) (freed bool) {
 	}
 	freed = old.held != nil && !old.held.sameRoom(next.held)
 	s.take(next.held)
+	s.departs(old, next.held)
 	s.give(old.held)
 	return freed
 }
@@ -203,6 +209,7 @@ func (s *State) dropPod(uid types.UID) (freed bool) {
 	old := s.pods[uid]
 	delete(s.pods, uid)
 	delete(s.assumed, uid)
+	s.departs(old, nil)
 	s.give(old.held)
 	return old.held != nil
 }
@@ -228,6 +235,9 @@ func (s *State) learn(resources *cluster.Resources) {
 
 // current returns the snapshot of all that was taken in. The caller holds the lock.
 func (s *State) current() *cluster.Snapshot {
+	if s.fell.Swap(false) {
+		s.guideAll()
+	}
 	switch {
 	case s.reordered || s.snapshot == nil:
 		s.generation++
@@ -274,7 +284,7 @@ func (s *State) frozen(name string) *cluster.Node {
 	}
 	n := &cluster.Node{Machine: e.node, Used: e.used.Clone(), Pods: e.pods()}
 	if e.inside != nil && e.node.Board != nil {
-		n.Taken = e.inside.taken
+		n.Taken = e.taken()
 		// What is in use inside cannot be free outside, whatever pods are known.
 		i := s.resources.Index(resourceGPU)
 		if over := n.Free(i) - int64((n.WholeGPUs() | n.Broken).Count()); i >= 0 && over > 0 {

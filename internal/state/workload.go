@@ -28,7 +28,10 @@ func (s *State) SetWorkload(w *gpuv1alpha1.GPUWorkload) {
 // specifyAnew works out what the workload's pods have in common, from its source and the policy
 // that holds for it now.
 func (s *State) specifyAnew(known *work) {
-	guide := s.guide(known.source)
+	guide := s.says(known.source)
+	if s.movable(known.source) {
+		guide = s.guide(known.source) // Rules go with pods only where these may be moved by them.
+	}
 	w := guided(known.source, &guide)
 	spec, needs := s.specOf(w), needsOf(w, guide.Rules)
 	known.gpus, known.estimate, spec.Cost = gpusOf(w), estimateOf(w), known.spec.Cost
@@ -71,7 +74,7 @@ func (s *State) specOf(w *gpuv1alpha1.GPUWorkload) *cluster.Workload {
 		Name:        w.Namespace + "/" + w.Name,
 		Priority:    Priority(w),
 		Preemptible: w.Evictable() && w.Spec.ClassName == s.class,
-		Movable:     w.Spec.Movable && w.Spec.ClassName == s.class,
+		Movable:     s.movable(w),
 		// An elastic gang that runs does not shrink: it leaves its place whole.
 		MinMembers: 0,
 		Level:      placement.AnyLevel,
@@ -82,6 +85,11 @@ func (s *State) specOf(w *gpuv1alpha1.GPUWorkload) *cluster.Workload {
 		}
 	}
 	return spec
+}
+
+// movable tells whether the workload's pods may be moved, and by us.
+func (s *State) movable(w *gpuv1alpha1.GPUWorkload) bool {
+	return w.Spec.Movable && w.Spec.ClassName == s.class
 }
 
 // needsOf translates what a pod of the workload asks of a node beside amounts. It is read from

@@ -152,6 +152,51 @@ func TestJudgementsAreKept(t *testing.T) {
 	}
 }
 
+// However many kinds of workload there are, and whoever holds their rules still, no more
+// judgements are remembered than there is room for; and rules that were forgotten judge as before.
+func TestJudgementsAreBounded(t *testing.T) {
+	const nodes = mostJudgings / fewestKinds // Room for fewestKinds.
+	c := compilerWith(t, policy.Budget{PerNode: 6000, PerDecision: 20_000})
+	set, err := c.Compile("gold", spec([]string{`workload.name != node.name`}, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := make([]*Rules, 3*fewestKinds)
+	machines := []*cluster.Machine{labelled("w0", 0), labelled("other", 0)}
+	judge := func(i int) {
+		t.Helper()
+		for _, m := range machines {
+			if refused := held[i].Judge(m, testResources()).Refusal != ""; refused != (fmt.Sprint("w", i) == m.Name) {
+				t.Errorf("the rules of w%d refuse %s: %t", i, m.Name, refused)
+			}
+		}
+		remembered := 0
+		for _, r := range held {
+			if r != nil {
+				remembered += len(r.known)
+			}
+		}
+		if most := fewestKinds * len(machines); remembered > most {
+			t.Fatalf("%d judgements are remembered, %d at most should be", remembered, most)
+		}
+	}
+	for i := range held {
+		w := llama()
+		w.Name = fmt.Sprint("w", i)
+		held[i] = set.Begin(w, nodes).(*Rules)
+		judge(i)
+	}
+	for i := range held {
+		judge(i)
+	}
+	w := llama()
+	w.Name = "w0" // Its rules were forgotten, and others take their place.
+	if again := set.Begin(w, nodes).(*Rules); again == held[0] {
+		t.Error("nothing was forgotten: the test shows nothing")
+	}
+	judge(0)
+}
+
 // BenchmarkJudge evaluates two filters and a score on one machine, and looks them up.
 func BenchmarkJudge(b *testing.B) {
 	set := rulesOf(b, []string{`node.labels[?'pool'].orValue('') == 'gold'`, `node.gpu.memoryMiB >= 80000`}, []string{`node.gpu.architecture == 'hopper' ? 100 : 20`})

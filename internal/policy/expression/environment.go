@@ -105,8 +105,9 @@ func workloadType() *apiservercel.DeclType {
 	})
 }
 
-// newEnvironment returns the language: that of Kubernetes' own expressions in the oldest API
-// server that we work with, with our two variables.
+// newEnvironment returns the language: that of Kubernetes' own expressions as of 1.34, with our two
+// variables. It does not depend on the API server: expressions are compiled and evaluated here, so
+// older ones, back to 1.30, store what they could not compile themselves.
 func newEnvironment() (*cel.Env, error) {
 	node, workload := nodeType(), workloadType()
 	set, err := environment.MustBaseEnvSet(version.MajorMinor(1, 34)).Extend(environment.VersionedOptions{

@@ -32,6 +32,8 @@ type Set struct {
 	// byFacts has the rules by what is read of the workload, used by when.
 	byFacts map[string]*Rules
 	tick    uint64
+	// nodes is how many the cluster had when a decision began last.
+	nodes int
 	// tell is called when a decision has used up its budget; exhausted says that one has.
 	tell      func()
 	exhausted bool
@@ -59,18 +61,45 @@ func (s *Set) Begin(w *policy.Workload, nodes int) cluster.Rules {
 	key := factsOf(w, s.reads)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tick++
+	s.nodes = nodes
 	r, ok := s.byFacts[key]
 	if !ok {
-		if len(s.byFacts) >= max(fewestKinds, mostJudgings/max(nodes, 1)) {
-			s.forgetOldest()
-		}
-		r = &Rules{set: s, workload: workloadValue(w, s.reads), known: make(map[string]*judged)}
-		s.byFacts[key] = r
+		r = &Rules{set: s, key: key, workload: workloadValue(w, s.reads)}
+		s.remember(r)
 	}
-	r.used = s.tick
+	s.use(r)
 	r.begin(nodes)
 	return r
+}
+
+// recall returns the rules of the same kind that are remembered, for some that were forgotten
+// while somebody holds them still: these again, unless others took their place.
+func (s *Set) recall(r *Rules) *Rules {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, ok := s.byFacts[r.key]
+	if !ok {
+		now = r
+		s.remember(r)
+	}
+	s.use(now)
+	return now
+}
+
+func (s *Set) use(r *Rules) {
+	s.tick++
+	r.used = s.tick
+}
+
+// remember makes room for the judgements of one more kind of workload.
+func (s *Set) remember(r *Rules) {
+	for len(s.byFacts) >= max(fewestKinds, mostJudgings/max(s.nodes, 1)) {
+		s.forgetOldest()
+	}
+	r.mu.Lock()
+	r.known, r.spent = make(map[string]*judged), 0
+	r.mu.Unlock()
+	s.byFacts[r.key] = r
 }
 
 func (s *Set) forgetOldest() {
@@ -80,7 +109,12 @@ func (s *Set) forgetOldest() {
 			oldest, at = key, r.used
 		}
 	}
+	r := s.byFacts[oldest]
 	delete(s.byFacts, oldest)
+	// Whoever holds the rules does not keep what they remembered.
+	r.mu.Lock()
+	r.known = nil
+	r.mu.Unlock()
 }
 
 // exhaust tells, once, that a decision has used up its budget.
@@ -126,12 +160,14 @@ func (s *Set) Failures() []policy.Failure {
 
 // Rules are the expressions as they are for one kind of workload. It implements cluster.Rules.
 type Rules struct {
-	set      *Set
+	set *Set
+	// key is what is read of the workload.
+	key      string
 	workload map[string]any
 	used     uint64
 
 	mu sync.Mutex
-	// known is what was judged, by the machine's name.
+	// known is what was judged, by the machine's name; nil once the rules are forgotten.
 	known map[string]*judged
 	// spent is what the decision has cost so far.
 	spent uint64
@@ -163,6 +199,11 @@ func (r *Rules) Weight() float64 { return r.set.weight }
 // Judge implements cluster.Rules. A machine is evaluated once; asked again, it is looked up.
 func (r *Rules) Judge(m *cluster.Machine, resources *cluster.Resources) cluster.Judgement {
 	r.mu.Lock()
+	if r.known == nil {
+		r.mu.Unlock()
+		r = r.set.recall(r)
+		r.mu.Lock()
+	}
 	known, ok := r.known[m.Name]
 	if ok && known.machine == m {
 		r.mu.Unlock()
@@ -174,7 +215,9 @@ func (r *Rules) Judge(m *cluster.Machine, resources *cluster.Resources) cluster.
 	} else {
 		known, ran = r.unjudged(m), true
 	}
-	r.known[m.Name] = known
+	if r.known != nil { // They may be forgotten again already.
+		r.known[m.Name] = known
+	}
 	r.mu.Unlock()
 	if ran {
 		r.set.exhaust()
