@@ -83,7 +83,8 @@ func (s *State) Await(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, since time.Ti
 	s.await(w, pod, since)
 }
 
-// await notes that a workload waits. The caller holds the lock.
+// await notes that a workload waits. It keeps a copy: the caller goes on writing to what it asked
+// about, and others read the queue meanwhile. The caller holds the lock.
 func (s *State) await(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, since time.Time) {
 	if s.reservations.limits.Max == 0 && s.moves.limits.MaxMoves == 0 || since.IsZero() {
 		return
@@ -91,7 +92,7 @@ func (s *State) await(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, since time.Ti
 	if s.reservations.queue == nil {
 		s.reservations.queue = make(map[types.UID]queued)
 	}
-	s.reservations.queue[w.UID] = queued{workload: w, pod: pod, since: since}
+	s.reservations.queue[w.UID] = queued{workload: w.DeepCopy(), pod: pod, since: since}
 }
 
 // leave notes that a workload does not wait any more, and gives back what is held for it. It

@@ -114,6 +114,28 @@ func TestHolderStartsInItsRoomAndLetsGo(t *testing.T) {
 	}
 }
 
+// Whoever asks goes on writing to the workload that it asked about, while others decide about those
+// that wait.
+func TestWhatWaitsIsRememberedAsItWasAsked(t *testing.T) {
+	s := reserving(t, 4)
+	occupies(s, "tune", "b", 8, 20*time.Minute, time.Hour)
+	gang := workload("gang", 2, 8)
+	asks(s, gang, noon(), 2*time.Minute)
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		gang.Name, gang.Spec.Parallelism, gang.Labels = "other", 1, map[string]string{"written": "yes"}
+	}()
+	changed, _ := s.Reserve(noon())
+	<-written
+	if len(changed) != 1 || changed[0].Name != "gang" {
+		t.Errorf("changed %v", changed)
+	}
+	if changed, _ := s.Reserve(noon()); len(changed) > 0 {
+		t.Errorf("what was written since changed %v", changed)
+	}
+}
+
 // Whoever is gone, or gives up waiting, holds nothing back any more.
 func TestReservationsEndWithTheirWorkload(t *testing.T) {
 	for name, end := range map[string]func(*State) bool{
