@@ -54,7 +54,7 @@ func filter(name, expression, message string) func(*gpuv1alpha1.PlacementPolicyS
 
 func asked(t *testing.T, s *State, w *gpuv1alpha1.GPUWorkload) *placement.Request {
 	t.Helper()
-	_, r, err := s.Question(w, gpuPod("", int64(w.Spec.GPUCount)))
+	_, r, err := s.Question(w, gpuPod("", int64(w.Spec.GPUCount)), time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}

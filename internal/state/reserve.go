@@ -54,6 +54,8 @@ type queued struct {
 	workload *gpuv1alpha1.GPUWorkload
 	pod      *corev1.Pod
 	since    time.Time
+	// avoid are the nodes that its last plan had to avoid.
+	avoid []string
 }
 
 // reserved is room that is held for a workload.
@@ -81,19 +83,19 @@ type besideKey struct {
 func (s *State) Await(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.await(w, pod, since)
+	s.await(w, pod, &Ask{Since: since})
 }
 
 // await notes that a workload waits. It keeps a copy: the caller goes on writing to what it asked
 // about, and others read the queue meanwhile. The caller holds the lock.
-func (s *State) await(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, since time.Time) {
-	if s.reservations.limits.Max == 0 && s.moves.limits.MaxMoves == 0 || since.IsZero() {
+func (s *State) await(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask *Ask) {
+	if s.reservations.limits.Max == 0 && s.moves.limits.MaxMoves == 0 || ask.Since.IsZero() {
 		return
 	}
 	if s.reservations.queue == nil {
 		s.reservations.queue = make(map[types.UID]queued)
 	}
-	s.reservations.queue[w.UID] = queued{workload: w.DeepCopy(), pod: pod, since: since}
+	s.reservations.queue[w.UID] = queued{workload: w.DeepCopy(), pod: pod, since: ask.Since, avoid: slices.Clone(ask.Avoid)}
 }
 
 // leave notes that a workload does not wait any more, and gives back what is held for it. It
