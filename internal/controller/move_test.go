@@ -66,6 +66,23 @@ func TestMoveSurvivesDeathAtAnyWrite(t *testing.T) {
 	}
 }
 
+// planMove brings big to the point at which its plan wants mover to move and mover has not looked.
+func planMove(t *testing.T) *world {
+	w := newWorld(t, "a", "b")
+	w.moves = true
+	w.start()
+	w.submit("fixed", medium, 1, halfNode)
+	w.settle()
+	w.submit("mover", high, 1, movable)
+	w.settle()
+	w.submit("big", low, 1)
+	for w.look("big"); w.get("big").Status.JobUID == ""; w.look("big") {
+		w.process.reserve(w.now)
+		w.now = w.now.Add(time.Second)
+	}
+	return w
+}
+
 // Who may not move any more, or finds no place, stays, and the other waits on.
 func TestWhoFindsNoOtherPlaceStays(t *testing.T) {
 	for name, change := range map[string]func(w *world){
@@ -74,18 +91,7 @@ func TestWhoFindsNoOtherPlaceStays(t *testing.T) {
 		"big is gone":           func(w *world) { w.must(w.Delete(t.Context(), w.get("big"))) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, "a", "b")
-			w.moves = true
-			w.start()
-			w.submit("fixed", medium, 1, halfNode)
-			w.settle()
-			w.submit("mover", high, 1, movable)
-			w.settle()
-			w.submit("big", low, 1)
-			for w.look("big"); len(w.get("big").Status.Preempting) == 0; w.look("big") {
-				w.process.reserve(w.now)
-				w.now = w.now.Add(time.Second)
-			}
+			w := planMove(t)
 			change(w)
 			for range 20 {
 				w.round()
