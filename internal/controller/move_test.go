@@ -83,6 +83,29 @@ func planMove(t *testing.T) *world {
 	return w
 }
 
+// A process that has stood by for long knows as little of what was moved last as a new one: nothing
+// moves in its first window.
+func TestNothingMovesInTheFirstWindowOfANewLeader(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	w.submit("fixed", medium, 1, halfNode)
+	w.settle()
+	w.submit("mover", high, 1, movable)
+	w.settle()
+	w.submit("big", low, 1)
+	w.settle()
+	w.moves = true
+	w.start()
+	w.now = w.now.Add(time.Hour)
+	leads := w.now
+	for w.look("big"); len(w.get("big").Status.Preempting) == 0 && w.now.Before(leads.Add(time.Minute)); w.look("big") {
+		w.process.reserve(w.now)
+		w.now = w.now.Add(time.Second)
+	}
+	if after := w.now.Sub(leads); after < 5*time.Second || after > 10*time.Second {
+		t.Errorf("it moved %v after the process began to lead, with a window of 5 s", after)
+	}
+}
+
 // Who may not move any more, or finds no place, stays, and the other waits on.
 func TestWhoFindsNoOtherPlaceStays(t *testing.T) {
 	for name, change := range map[string]func(w *world){

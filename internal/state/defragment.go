@@ -18,7 +18,7 @@ type Defragmentation struct {
 	Enabled bool
 	// MaxMoves is the most workloads that move for one that waits; 0 proposes nothing.
 	MaxMoves int
-	// Window is the time between two moves, and from the start of the process to the first.
+	// Window is the time between two moves, and from the moment that the process leads to the first.
 	Window time.Duration
 }
 
@@ -31,6 +31,14 @@ func (s *State) SetDefragmentation(d Defragmentation, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.moves = moves{limits: d, last: now, proposals: make(map[types.UID]proposal)}
+}
+
+// Lead says that this process decides from now on. What an earlier one moved it does not know: the
+// first window begins now, however long it has stood by.
+func (s *State) Lead(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.moves.last = now
 }
 
 // moves is what is known of moves that would help.
