@@ -25,6 +25,7 @@ const (
 	Suspended      Reason = "Suspended"
 	Retrying       Reason = "Retrying"
 	Outranked      Reason = "Outranked"
+	Withheld       Reason = "RoomIsHeld"
 	Finished       Reason = "Finished"
 	Planned        Reason = "Planned"
 	Running        Reason = "Running"

@@ -88,6 +88,16 @@ func ending(j *batchv1.Job) bool {
 	return false
 }
 
+// succeeding tells whether the Job has done its work and is still stopping its pods.
+func succeeding(j *batchv1.Job) bool {
+	for _, c := range j.Status.Conditions {
+		if c.Type == batchv1.JobSuccessCriteriaMet && c.Status == corev1.ConditionTrue {
+			return true
+		}
+	}
+	return false
+}
+
 // completed returns the ranks that have succeeded.
 func completed(j *batchv1.Job) map[int32]struct{} {
 	ranks := make(map[int32]struct{})

@@ -24,6 +24,9 @@ func (r *Reconciler) move(ctx context.Context, p *pass, by *gpuv1alpha1.GPUWorkl
 		p.lookAgain(moveAgain)
 		return false, nil
 	}
+	if may, err := r.mayLeave(ctx, p); !may {
+		return err != nil, err
+	}
 	old, err := state.ParsePlacement(s.Placement)
 	if err != nil {
 		return true, fmt.Errorf("reading the plan: %w", err)

@@ -66,6 +66,46 @@ func TestMoveSurvivesDeathAtAnyWrite(t *testing.T) {
 	}
 }
 
+// planMove brings big to the point at which its plan wants mover to move and mover has not looked.
+func planMove(t *testing.T) *world {
+	w := newWorld(t, "a", "b")
+	w.moves = true
+	w.start()
+	w.submit("fixed", medium, 1, halfNode)
+	w.settle()
+	w.submit("mover", high, 1, movable)
+	w.settle()
+	w.submit("big", low, 1)
+	for w.look("big"); w.get("big").Status.JobUID == ""; w.look("big") {
+		w.process.reserve(w.now)
+		w.now = w.now.Add(time.Second)
+	}
+	return w
+}
+
+// A process that has stood by for long knows as little of what was moved last as a new one: nothing
+// moves in its first window.
+func TestNothingMovesInTheFirstWindowOfANewLeader(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	w.submit("fixed", medium, 1, halfNode)
+	w.settle()
+	w.submit("mover", high, 1, movable)
+	w.settle()
+	w.submit("big", low, 1)
+	w.settle()
+	w.moves = true
+	w.start()
+	w.now = w.now.Add(time.Hour)
+	leads := w.now
+	for w.look("big"); len(w.get("big").Status.Preempting) == 0 && w.now.Before(leads.Add(time.Minute)); w.look("big") {
+		w.process.reserve(w.now)
+		w.now = w.now.Add(time.Second)
+	}
+	if after := w.now.Sub(leads); after < 5*time.Second || after > 10*time.Second {
+		t.Errorf("it moved %v after the process began to lead, with a window of 5 s", after)
+	}
+}
+
 // Who may not move any more, or finds no place, stays, and the other waits on.
 func TestWhoFindsNoOtherPlaceStays(t *testing.T) {
 	for name, change := range map[string]func(w *world){
@@ -74,18 +114,7 @@ func TestWhoFindsNoOtherPlaceStays(t *testing.T) {
 		"big is gone":           func(w *world) { w.must(w.Delete(t.Context(), w.get("big"))) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, "a", "b")
-			w.moves = true
-			w.start()
-			w.submit("fixed", medium, 1, halfNode)
-			w.settle()
-			w.submit("mover", high, 1, movable)
-			w.settle()
-			w.submit("big", low, 1)
-			for w.look("big"); len(w.get("big").Status.Preempting) == 0; w.look("big") {
-				w.process.reserve(w.now)
-				w.now = w.now.Add(time.Second)
-			}
+			w := planMove(t)
 			change(w)
 			for range 20 {
 				w.round()

@@ -138,6 +138,10 @@ func (r *Reconciler) wait(p *pass, d *placement.Decision) {
 		p.normal("MoveProposed", "Plan", "%s", proposed)
 	}
 	p.condition(gpuv1alpha1.ConditionPlanned, metav1.ConditionFalse, reason, sentence)
+	if next := p.status().NextRetryTime; next != nil {
+		// It waits for room from then on; until then it waited for its back-off.
+		meta.FindStatusCondition(p.status().Conditions, gpuv1alpha1.ConditionPlanned).LastTransitionTime = *next
+	}
 	p.status().NextRetryTime = nil
 	p.enter(gpuv1alpha1.PhasePending, "%s", sentence)
 }

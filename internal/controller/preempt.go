@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,6 +62,7 @@ func (r *Reconciler) yield(ctx context.Context, p *pass) (bool, error) {
 	if err != nil {
 		return true, err
 	}
+	var mover *gpuv1alpha1.GPUWorkload
 	for i := range named {
 		var live gpuv1alpha1.GPUWorkload
 		key := client.ObjectKeyFromObject(&named[i])
@@ -71,13 +73,41 @@ func (r *Reconciler) yield(ctx context.Context, p *pass) (bool, error) {
 		}
 		switch v := wants(&live, p.workload); {
 		case v == nil:
-		case v.Move:
-			return r.move(ctx, p, &live)
-		default:
-			return true, r.evict(ctx, p, &live)
+		case !v.Move:
+			return r.evict(ctx, p, &live)
+		case mover == nil:
+			mover = &live
 		}
 	}
+	// Moving can wait for another place without end, so that who evicts comes first.
+	if mover != nil {
+		return r.move(ctx, p, mover)
+	}
 	return false, nil
+}
+
+// mayLeave asks the API server itself whether the Job of a workload that has to make way runs: one
+// that has just done its work would do all of it again.
+func (r *Reconciler) mayLeave(ctx context.Context, p *pass) (bool, error) {
+	var live batchv1.Job
+	key := client.ObjectKey{Namespace: p.workload.Namespace, Name: p.status().JobName}
+	err := r.live.Get(ctx, key, &live)
+	switch {
+	case apierrors.IsNotFound(err) && p.status().JobUID == "":
+		return true, nil // It was not made yet.
+	case client.IgnoreNotFound(err) != nil:
+		return false, fmt.Errorf("reading Job %s, which has to make way: %w", key, err)
+	case err != nil || p.status().JobUID != "" && live.UID != p.status().JobUID:
+		return false, fmt.Errorf("making way: %w", errStale)
+	}
+	if kind, _ := jobEnd(&live); kind != "" {
+		return false, fmt.Errorf("making way: %w", errStale)
+	}
+	if succeeding(&live) {
+		p.lookAgain(moveAgain) // Its end is only a matter of the last pods.
+		return false, nil
+	}
+	return true, nil
 }
 
 // wants returns how a standing plan of the first workload wants the room of the second, nil if it
@@ -114,7 +144,10 @@ func mayEvict(by, victim *gpuv1alpha1.GPUWorkload) bool {
 // evict puts the workload back among those that wait. It is no failure and uses up no retry. The
 // status comes first: a process that finds the Job gone and no reason would report it as deleted
 // by somebody.
-func (r *Reconciler) evict(ctx context.Context, p *pass, by *gpuv1alpha1.GPUWorkload) error {
+func (r *Reconciler) evict(ctx context.Context, p *pass, by *gpuv1alpha1.GPUWorkload) (bool, error) {
+	if may, err := r.mayLeave(ctx, p); !may {
+		return err != nil, err
+	}
 	message := fmt.Sprintf("made way for %s/%s, which has priority %s; waiting to start anew",
 		by.Namespace, by.Name, priorityName(by))
 	pods := int(p.status().Pods.Desired)
@@ -123,12 +156,12 @@ func (r *Reconciler) evict(ctx context.Context, p *pass, by *gpuv1alpha1.GPUWork
 	p.enter(gpuv1alpha1.PhasePending, "%s", message)
 	p.warning("Preempted", "Preempt", "%s", message)
 	if err := r.writeStatus(ctx, p); err != nil {
-		return err
+		return true, err
 	}
 	p.tell = true
 	r.metrics.MadeWay(pods)
 	r.release(p)
-	return r.deleteJobs(ctx, p, "")
+	return true, r.deleteJobs(ctx, p, "")
 }
 
 func priorityName(w *gpuv1alpha1.GPUWorkload) gpuv1alpha1.WorkloadPriority {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -188,6 +189,63 @@ func TestVictimThatEndsByItselfIsNotEvicted(t *testing.T) {
 	w.runs("urgent", 0)
 	if s := w.get("small").Status; s.Phase != gpuv1alpha1.PhaseSucceeded || s.Attempt != 0 {
 		t.Errorf("small is %s in attempt %d", s.Phase, s.Attempt)
+	}
+}
+
+// The API server knows of a Job's end before the caches do. What has done its work is not made to do
+// it again, whether it is to be evicted or to move.
+func TestWhoHasJustDoneItsWorkIsLeftAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		prepare   func(t *testing.T) (w *world, victim string)
+		condition batchv1.JobConditionType
+		stale     bool
+	}{
+		"evicted, complete": {func(t *testing.T) (*world, string) { w := planEviction(t); w.look("urgent"); return w, "small" }, batchv1.JobComplete, true},
+		"evicted, about to": {func(t *testing.T) (*world, string) { w := planEviction(t); w.look("urgent"); return w, "small" }, batchv1.JobSuccessCriteriaMet, false},
+		"moved, complete":   {func(t *testing.T) (*world, string) { return planMove(t), "mover" }, batchv1.JobComplete, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, victim := c.prepare(t)
+			p := &pass{now: w.now, workload: w.get(victim)}
+			p.before = *p.workload.Status.DeepCopy()
+			w.must(w.process.read(t.Context(), p))
+			var job batchv1.Job
+			key := client.ObjectKey{Namespace: "team-a", Name: w.get(victim).Status.JobName}
+			w.must(w.Get(t.Context(), key, &job))
+			job.Status.Conditions = []batchv1.JobCondition{{Type: c.condition, Status: corev1.ConditionTrue}}
+			w.must(w.Status().Update(t.Context(), &job))
+			if err := w.process.run(t.Context(), p); errors.Is(err, errStale) != c.stale || !c.stale && err != nil {
+				t.Errorf("the pass ends with %v", err)
+			}
+			if s := w.get(victim).Status; s.Attempt != 0 || len(s.Placement) == 0 {
+				t.Errorf("it is %s in attempt %d: %s", s.Phase, s.Attempt, s.Message)
+			}
+			w.must(w.Get(t.Context(), key, &job))
+			if c.stale {
+				w.look(victim)
+				if s := w.get(victim).Status; s.Phase != gpuv1alpha1.PhaseSucceeded {
+					t.Errorf("once it is seen, it is %s: %s", s.Phase, s.Message)
+				}
+			}
+		})
+	}
+}
+
+// Where one wants it to move, for which there is no place, and another may evict it, it goes.
+func TestWhoCannotMoveIsEvictedAllTheSame(t *testing.T) {
+	w := planEviction(t)
+	w.look("urgent")
+	w.edit("small", func(s *gpuv1alpha1.GPUWorkload) { s.Spec.Movable = true })
+	w.submit("asks", medium, 1)
+	asks := w.get("asks")
+	asks.Status = *w.get("urgent").Status.DeepCopy()
+	asks.Status.Preempting[0].Move = true
+	w.must(w.Status().Update(t.Context(), asks))
+	w.order = []string{"small", "urgent"}
+	w.settle()
+	w.runs("urgent", 0)
+	if s := w.get("small").Status; s.Attempt != 1 {
+		t.Errorf("small is %s in attempt %d: %s", s.Phase, s.Attempt, s.Message)
 	}
 }
 

@@ -256,7 +256,7 @@ func (r *Reconciler) release(p *pass) {
 	}
 }
 
-// restore holds, once after a start, what plans written down by an earlier process promise, and
+// restore holds, once after this process began to lead, what plans written down by an earlier process promise, and
 // room for those that wait.
 func (r *Reconciler) restore(ctx context.Context) error {
 	r.restoring.Lock()
@@ -286,7 +286,9 @@ func (r *Reconciler) restore(ctx context.Context) error {
 			r.state.Confirm(w, podOf(w, t), nodeOf)
 		}
 	}
-	r.state.Reserve(r.clock.Now())
+	now := r.clock.Now()
+	r.state.Lead(now)
+	r.state.Reserve(now)
 	r.restored = true
 	return nil
 }

@@ -26,7 +26,7 @@ import (
 func against(t *testing.T, w *gpuv1alpha1.GPUWorkload, job *batchv1.Job, onDelete func() error) *Reconciler {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(batchv1.AddToScheme(scheme), gpuv1alpha1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), batchv1.AddToScheme(scheme), gpuv1alpha1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(w.DeepCopy(), job).WithInterceptorFuncs(interceptor.Funcs{
@@ -112,5 +112,45 @@ func TestNothingRunsOnAfterTheEnd(t *testing.T) {
 	r = against(t, w, ended.DeepCopy(), func() error { t.Error("a Job that has ended is kept for its logs"); return nil })
 	if _, err := r.expire(t.Context(), &pass{now: time.Now(), workload: w, jobs: []batchv1.Job{*ended}}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A plan whose Job waits for the pods of the last attempt is not without progress while those have
+// their grace period.
+func TestNoPlanIsGivenUpWhilePodsOfTheLastAttemptMayEnd(t *testing.T) {
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	const grace = time.Hour
+	for name, c := range map[string]struct {
+		after    time.Duration
+		attempt  string
+		finished bool
+		gives    bool
+	}{
+		"within the grace period":           {30 * time.Minute, "0", false, false},
+		"soon after it":                     {grace + time.Minute, "0", false, false},
+		"long after it":                     {grace + 5*time.Minute, "0", false, true},
+		"the last attempt has ended":        {30 * time.Minute, "0", true, true},
+		"the attempt is the plan's own one": {30 * time.Minute, "1", false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := testWorkload(func(w *gpuv1alpha1.GPUWorkload) {
+				at := metav1.NewTime(start)
+				w.ResourceVersion = "7"
+				w.Status.Attempt, w.Status.LastScheduleTime = 1, &at
+				w.Status.Placement = state.FormatPlacement(map[int32]string{0: "a"})
+			})
+			r := against(t, w, runningJob(w), func() error { return nil })
+			r.config = Config{BindTimeout: 30 * time.Second, AvoidFor: time.Minute}
+			old := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "old", Labels: map[string]string{gpuv1alpha1.AttemptLabel: c.attempt}}}
+			old.DeletionTimestamp = &metav1.Time{Time: start.Add(grace)}
+			if c.finished {
+				old.Status.Phase = corev1.PodSucceeded
+			}
+			p := &pass{now: start.Add(c.after), workload: w, pods: []corev1.Pod{old}}
+			gave, err := r.giveUp(t.Context(), p)
+			if err != nil || gave != c.gives || gave != (len(w.Status.Placement) == 0) {
+				t.Errorf("given up: %t, %v; %s", gave, err, w.Status.Message)
+			}
+		})
 	}
 }

@@ -53,20 +53,27 @@ func (r *Reconciler) reserve(now time.Time) ctrl.Result {
 	return ctrl.Result{RequeueAfter: every}
 }
 
-// waitsSince is from when on the workload waits without a break.
+// waitsSince is from when on the workload waits for room without a break: neither the time during
+// which it was suspended counts, nor that between two tries.
 func waitsSince(w *gpuv1alpha1.GPUWorkload) time.Time {
-	c := meta.FindStatusCondition(w.Status.Conditions, gpuv1alpha1.ConditionPlanned)
-	if c != nil && c.Status == metav1.ConditionFalse {
-		return c.LastTransitionTime.Time
+	since := w.CreationTimestamp.Time
+	for _, kind := range []string{gpuv1alpha1.ConditionPlanned, gpuv1alpha1.ConditionSuspended} {
+		c := meta.FindStatusCondition(w.Status.Conditions, kind)
+		if c != nil && c.Status == metav1.ConditionFalse && c.LastTransitionTime.After(since) {
+			since = c.LastTransitionTime.Time
+		}
 	}
-	return w.CreationTimestamp.Time
+	if next := w.Status.NextRetryTime; next != nil && next.After(since) {
+		since = next.Time
+	}
+	return since
 }
 
 // restoreWaiting remembers a workload that waits for room, so that what it could hold is not given
 // away before its turn comes.
 func (r *Reconciler) restoreWaiting(w *gpuv1alpha1.GPUWorkload) {
 	c := meta.FindStatusCondition(w.Status.Conditions, gpuv1alpha1.ConditionPlanned)
-	if w.Spec.Suspend || w.DeletionTimestamp != nil || c == nil || c.Reason != reasonNoRoom && c.Reason != reasonReserved {
+	if w.Spec.Suspend || meta.IsStatusConditionTrue(w.Status.Conditions, gpuv1alpha1.ConditionSuspended) || w.DeletionTimestamp != nil || c == nil || c.Reason != reasonNoRoom && c.Reason != reasonReserved {
 		return
 	}
 	// What cannot be planned as written says so when its turn comes.

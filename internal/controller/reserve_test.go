@@ -44,3 +44,63 @@ func TestGangThatWaitsHoldsRoomAndSaysSo(t *testing.T) {
 	w.settle()
 	w.runs("gang", 0)
 }
+
+// Neither while it is suspended nor between two tries does a workload wait for room.
+func TestWhatCountsAsWaiting(t *testing.T) {
+	long := 2 * time.Hour
+	suspend := func(w *world, name string, is bool) {
+		w.edit(name, func(x *gpuv1alpha1.GPUWorkload) { x.Spec.Suspend = is })
+	}
+	for name, c := range map[string]struct {
+		// before leads to the moment from which it waits; want is what it has waited by then.
+		before func(w *world)
+		want   time.Duration
+	}{
+		"since it was created": {func(w *world) {
+			w.submit("lazy", medium, 1)
+			w.round()
+			w.now = w.now.Add(long)
+		}, long + time.Second},
+		"suspended since it was created": {func(w *world) {
+			w.submit("lazy", medium, 1, func(x *gpuv1alpha1.GPUWorkload) { x.Spec.Suspend = true })
+			w.round()
+			w.now = w.now.Add(long)
+			suspend(w, "lazy", false)
+		}, 0},
+		"suspended while it waited": {func(w *world) {
+			w.submit("lazy", medium, 1)
+			w.round()
+			suspend(w, "lazy", true)
+			w.round()
+			w.now = w.now.Add(long)
+			suspend(w, "lazy", false)
+			w.start() // What it waited before is not made up for by a new process either.
+		}, 0},
+		"between two tries": {func(w *world) {
+			w.submit("lazy", medium, 1)
+			w.round()
+			lazy := w.get("lazy")
+			next := metav1.NewTime(w.now.Add(long))
+			lazy.Status.NextRetryTime = &next
+			planned := meta.FindStatusCondition(lazy.Status.Conditions, gpuv1alpha1.ConditionPlanned)
+			planned.Reason = "Retrying"
+			w.must(w.Status().Update(w.t.Context(), lazy))
+			w.round()
+			w.now = next.Time
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "a")
+			w.submit("tune", medium, 1)
+			w.settle()
+			c.before(w)
+			at := w.now
+			w.round()
+			w.round()
+			lazy := w.get("lazy")
+			if got := at.Sub(waitsSince(lazy)); got != c.want {
+				t.Errorf("it has waited for %v, want %v: %s", got, c.want, lazy.Status.Message)
+			}
+		})
+	}
+}

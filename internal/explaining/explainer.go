@@ -97,6 +97,9 @@ func (e *Explainer) workload(ctx context.Context, ask Ask, w *gpuv1alpha1.GPUWor
 		return answer, nil
 	}
 	e.fill(answer, &found, &filling{ask: ask, question: q, workload: w})
+	if held := e.State.Withheld(w, pod, e.Clock.Now(), ask.Sees); held != "" && !found.Decision.Feasible {
+		say(answer, string(explain.Wait), explain.Withheld, held)
+	}
 	e.overrule(ctx, answer, w)
 	return answer, tryRemedy(answer, &found, q.Snapshot, ask.Try)
 }

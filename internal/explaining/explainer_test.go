@@ -186,6 +186,33 @@ func TestVerdictsOfALife(t *testing.T) {
 	}
 }
 
+// Room that is held for another is no room, and it is said whose it is, to those who may know.
+func TestRoomThatIsHeldForOthersIsNamed(t *testing.T) {
+	w := newWorld(t, 2)
+	w.state.SetReservations(state.Reservations{Max: 4, Patience: time.Minute, MaxWait: time.Hour})
+	w.put(gang("rivals", "tune", 1, 8, on("n0"), func(g *gpuv1alpha1.GPUWorkload) { g.Spec.ExpectedDuration = &metav1.Duration{Duration: 2 * time.Hour} }), true)
+	waits := w.put(gang("rivals", "waits", 2, 8), false)
+	w.put(gang("team", "w", 1, 1), false)
+	pod, err := controller.PodOf(waits, "image")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.state.Await(waits, pod, now().Add(-2*time.Minute))
+	if e := w.ask(t, "w", Ask{}); e.Reason != string(explain.RoomIsThere) {
+		t.Errorf("nothing is held yet: %s, %s", e.Reason, e.Message)
+	}
+	w.state.Reserve(now())
+	for name, sees := range map[string]func(string) bool{
+		"rivals/waits":    nil,
+		"rivals/(hidden)": func(namespace string) bool { return namespace == "friends" },
+	} {
+		e := w.ask(t, "w", Ask{Sees: sees})
+		if e.Verdict != "WAIT" || e.Reason != string(explain.Withheld) || !strings.HasPrefix(e.Message, "there is room now, but it is held for "+name+" (") {
+			t.Errorf("%s, %s: %s", e.Verdict, e.Reason, e.Message)
+		}
+	}
+}
+
 // A replica that does not lead holds no promises: they are read from the status.
 func TestPromisesOfPlansCountOnEveryReplica(t *testing.T) {
 	w := newWorld(t, 2)

@@ -18,9 +18,14 @@ import (
 	"github.com/reyisjones/gpu-orchestrator/internal/state"
 )
 
-// question is what the controller would ask about the whole workload.
+// question is what the controller would ask about the whole workload. For one that waits it leaves
+// alone what is held for others; one that has its places has them whatever is held by now.
 func (e *Explainer) question(ctx context.Context, ask Ask, w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod) (*explain.Question, error) {
-	s, r, err := e.State.Question(w, pod)
+	var now time.Time
+	if len(w.Status.Placement) == 0 {
+		now = e.Clock.Now()
+	}
+	s, r, err := e.State.Question(w, pod, now)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +154,7 @@ func (e *Explainer) promised(k *known, s snapshot, except string) snapshot {
 		if err != nil {
 			continue // Its plan stands by what its spec said before.
 		}
-		_, r, err := e.State.Question(w, pod)
+		_, r, err := e.State.Question(w, pod, time.Time{})
 		if err != nil {
 			continue
 		}

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
@@ -26,13 +28,14 @@ type scenarios struct {
 	defaultImage string
 	// synced tells whether the state is complete: before, it would tell of a smaller cluster.
 	synced func() bool
+	clock  clock.PassiveClock
 	get    func(ctx context.Context, key types.NamespacedName) (*gpuv1alpha1.GPUWorkload, error)
 }
 
 // addScenarios serves scenarios beside the metrics. The probes' server is not for it: kubelets
 // of all nodes must reach that one, and what is told here names every workload of the cluster.
 func addScenarios(mgr ctrl.Manager, s *state.State, defaultImage string, synced func() bool) error {
-	handler := &scenarios{state: s, defaultImage: defaultImage, synced: synced,
+	handler := &scenarios{state: s, defaultImage: defaultImage, synced: synced, clock: clock.RealClock{},
 		get: func(ctx context.Context, key types.NamespacedName) (*gpuv1alpha1.GPUWorkload, error) {
 			var w gpuv1alpha1.GPUWorkload
 			return &w, mgr.GetClient().Get(ctx, key, &w)
@@ -76,6 +79,15 @@ func (h *scenarios) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// asked is the time at which it is asked about a workload that waits. One that has its places has
+// them whatever is held for others by now.
+func (h *scenarios) asked(w *gpuv1alpha1.GPUWorkload) time.Time {
+	if len(w.Status.Placement) > 0 {
+		return time.Time{}
+	}
+	return h.clock.Now()
+}
+
 func (h *scenarios) scenario(ctx context.Context, key types.NamespacedName) ([]byte, error) {
 	w, err := h.get(ctx, key)
 	if err != nil {
@@ -85,7 +97,7 @@ func (h *scenarios) scenario(ctx context.Context, key types.NamespacedName) ([]b
 	if err != nil {
 		return nil, err
 	}
-	snapshot, request, err := h.state.Question(w, pod)
+	snapshot, request, err := h.state.Question(w, pod, h.asked(w))
 	if err != nil {
 		return nil, err
 	}

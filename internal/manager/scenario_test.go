@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
@@ -245,13 +247,56 @@ func newScenarios(t testing.TB, w *gpuv1alpha1.GPUWorkload, policies ...*policy.
 		world.Follow(b)
 	}
 	return &scenarios{
-		state: world, defaultImage: "image", synced: func() bool { return true },
+		state: world, defaultImage: "image", synced: func() bool { return true }, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)),
 		get: func(_ context.Context, key types.NamespacedName) (*gpuv1alpha1.GPUWorkload, error) {
 			if key.Name != w.Name {
 				return nil, apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 			}
 			return w, nil
 		},
+	}
+}
+
+// What is told of a workload that waits is what the manager would answer: beside the room that is
+// held for others, and that room only.
+func TestScenarioLeavesAloneWhatIsHeldForOthers(t *testing.T) {
+	w := &gpuv1alpha1.GPUWorkload{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "w", UID: "w"},
+		Spec:       gpuv1alpha1.GPUWorkloadSpec{ModelName: "m", GPUCount: 1, Parallelism: 1},
+	}
+	h := newScenarios(t, w)
+	h.state.SetReservations(state.Reservations{Max: 1, Patience: time.Minute, MaxWait: time.Hour})
+	list := corev1.ResourceList{"cpu": resource.MustParse("64"), "memory": resource.MustParse("64Gi"), "pods": resource.MustParse("110"), "nvidia.com/gpu": resource.MustParse("8")}
+	h.state.SetNode(&corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"kubernetes.io/hostname": "n"}},
+		Status:     corev1.NodeStatus{Capacity: list, Allocatable: list, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+	})
+	feasible := func() bool {
+		t.Helper()
+		answer := get(h, "?workload=a/w")
+		read, err := sim.Read(sim.Input{Name: "live.yaml", Data: answer.Body.Bytes()})
+		if answer.Code != http.StatusOK || err != nil {
+			t.Fatalf("%d, %v: %s", answer.Code, err, answer.Body)
+		}
+		d, err := sim.Place(read[0], sim.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Feasible
+	}
+	if !feasible() {
+		t.Error("nothing is held, and there is no room")
+	}
+	whole := w.DeepCopy()
+	whole.Name, whole.UID, whole.Spec.GPUCount = "whole", "whole", 8
+	pod, err := controller.PodOf(whole, "image")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.state.Await(whole, pod, h.clock.Now().Add(-2*time.Minute))
+	h.state.Reserve(h.clock.Now())
+	if feasible() {
+		t.Error("it is placed in room that is held for another")
 	}
 }
 

@@ -19,10 +19,11 @@ func (s *State) before(w *gpuv1alpha1.GPUWorkload, ask *Ask) (held uint64) {
 	r := &s.reservations
 	overdue := !ask.Since.IsZero() && ask.Now.Sub(ask.Since) >= r.limits.MaxWait
 	end := Latest(w)
+	holds := slices.ContainsFunc(r.held, func(h reserved) bool { return h.uid == w.UID })
 	for i := range r.held {
 		h := &r.held[i]
 		switch {
-		case h.uid == w.UID || r.after(h, keyOf(w).name, 0):
+		case h.uid == w.UID || holds && r.after(h, keyOf(w).name, 0):
 			continue // What is held for it is held beside this one: it comes later.
 		case h.Firm && overdue && ask.Since.Before(h.since):
 			continue
@@ -70,16 +71,8 @@ func (s *State) besides(held uint64, strict bool) *cluster.Snapshot {
 	if known, ok := r.beside[key]; ok {
 		return known
 	}
-	touched := make(map[string]bool)
-	for i := range r.held {
-		if held&(1<<i) != 0 {
-			for node := range r.held[i].pods {
-				touched[node] = true
-			}
-		}
-	}
 	var changed []*cluster.Node
-	for name := range touched {
+	for name := range s.heldNodes(held) {
 		if n := now.Node(name); n != nil {
 			changed = append(changed, s.reservedNode(n, held, strict))
 		}
@@ -89,6 +82,19 @@ func (s *State) besides(held uint64, strict bool) *cluster.Snapshot {
 	next := now.Next(s.generation, s.resources, changed)
 	r.beside[key] = next
 	return next
+}
+
+// heldNodes are the nodes of the given reservations.
+func (s *State) heldNodes(held uint64) map[string]bool {
+	nodes := make(map[string]bool)
+	for i := range s.reservations.held {
+		if held&(1<<i) != 0 {
+			for node := range s.reservations.held[i].pods {
+				nodes[node] = true
+			}
+		}
+	}
+	return nodes
 }
 
 func (s *State) reservedNode(n *cluster.Node, held uint64, strict bool) *cluster.Node {
@@ -197,12 +203,16 @@ func (h *reserved) words(now time.Time) string {
 	return text
 }
 
-// withheld says that there would be room for a workload if it were not held for others.
-func (s *State) withheld(held uint64, now time.Time) string {
+// withheld says that there would be room for a workload if it were not held for others. Sees tells
+// whose names may be told, by namespace; nil: all.
+func (s *State) withheld(held uint64, now time.Time, sees func(namespace string) bool) string {
 	var names []string
 	for i := range s.reservations.held {
 		if h := &s.reservations.held[i]; held&(1<<i) != 0 {
 			name := h.Name
+			if sees != nil && !sees(h.key.Namespace) {
+				name = h.key.Namespace + "/(hidden)"
+			}
 			if !h.start.IsZero() {
 				name += fmt.Sprintf(" (expected to start in %s)", placement.Span(max(0, h.start.Sub(now))))
 			}

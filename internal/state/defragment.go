@@ -9,6 +9,7 @@ import (
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
+	"github.com/reyisjones/gpu-orchestrator/internal/policy"
 )
 
 // Defragmentation is how workloads that may move make room for those that wait.
@@ -17,7 +18,7 @@ type Defragmentation struct {
 	Enabled bool
 	// MaxMoves is the most workloads that move for one that waits; 0 proposes nothing.
 	MaxMoves int
-	// Window is the time between two moves, and from the start of the process to the first.
+	// Window is the time between two moves, and from the moment that the process leads to the first.
 	Window time.Duration
 }
 
@@ -30,6 +31,14 @@ func (s *State) SetDefragmentation(d Defragmentation, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.moves = moves{limits: d, last: now, proposals: make(map[types.UID]proposal)}
+}
+
+// Lead says that this process decides from now on. What an earlier one moved it does not know: the
+// first window begins now, however long it has stood by.
+func (s *State) Lead(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.moves.last = now
 }
 
 // moves is what is known of moves that would help.
@@ -69,6 +78,7 @@ func (s *State) Propose(now time.Time) (changed types.NamespacedName, found bool
 	if j == nil {
 		return types.NamespacedName{}, false
 	}
+	options.Scoring = j.scoring
 	answer, err := placement.Defragment(world, &j.request, options)
 	next := proposal{at: now}
 	if err == nil && answer.Feasible && len(answer.Moves) > 0 {
@@ -135,7 +145,7 @@ func (s *State) mayMove(uid types.UID, now time.Time) bool {
 // makeRoom plans a workload as if those that are proposed to move for it were gone. They go once
 // they have another place, which each finds by itself: the room that this plan takes is not free
 // for them. It is false if no moves are known or may be made, or they do not help any more.
-func (s *State) makeRoom(w *gpuv1alpha1.GPUWorkload, r *placement.Request, held uint64, now time.Time) (placement.Decision, []gpuv1alpha1.Victim, bool) {
+func (s *State) makeRoom(w *gpuv1alpha1.GPUWorkload, r *placement.Request, guide *policy.Guide, held uint64, now time.Time) (placement.Decision, []gpuv1alpha1.Victim, bool) {
 	if !s.mayMove(w.UID, now) {
 		return placement.Decision{}, nil, false
 	}
@@ -166,7 +176,7 @@ func (s *State) makeRoom(w *gpuv1alpha1.GPUWorkload, r *placement.Request, held 
 	s.generation++
 	calm := *r
 	calm.Preempts = false
-	d, err := placement.Plan(world.Next(s.generation, s.resources, changed), &calm, placement.Options{Strategies: s.strategies})
+	d, err := placement.Plan(world.Next(s.generation, s.resources, changed), &calm, placement.Options{Strategies: s.strategies, Scoring: guide.Scoring})
 	if err != nil || !d.Feasible || len(victims) != len(movers) {
 		return placement.Decision{}, nil, false
 	}

@@ -84,9 +84,9 @@ func (s *State) Plan(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask Ask) (plac
 	}
 	var movers []gpuv1alpha1.Victim
 	if !d.Feasible && ask.Ranks == nil && !d.Why.Never {
-		after, victims, ok := s.makeRoom(w, &r, held, ask.Now)
+		after, victims, ok := s.makeRoom(w, &r, &guide, held, ask.Now)
 		if !ok {
-			s.await(w, pod, ask.Since)
+			s.await(w, pod, &ask)
 			return d, nil, nil
 		}
 		d, movers = after, victims

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -52,7 +54,7 @@ func filter(name, expression, message string) func(*gpuv1alpha1.PlacementPolicyS
 
 func asked(t *testing.T, s *State, w *gpuv1alpha1.GPUWorkload) *placement.Request {
 	t.Helper()
-	_, r, err := s.Question(w, gpuPod("", int64(w.Spec.GPUCount)))
+	_, r, err := s.Question(w, gpuPod("", int64(w.Spec.GPUCount)), time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,5 +322,68 @@ func TestNamespacesConcernTheirWorkloads(t *testing.T) {
 	}
 	if !b.SetNamespace("default", map[string]string{"team": "b"}) || !s.reguideIn("default") || level() != placement.AnyLevel {
 		t.Errorf("after the policy ceased to select the namespace: level %d", level())
+	}
+}
+
+// Weights of a policy decide where room is held and where moves make it, as they decide where there
+// is room already.
+func TestWeightsDecideWhereThoseGoThatWait(t *testing.T) {
+	cores := func(n string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests["cpu"] = resource.MustParse(n) }
+	}
+	// Of a more is in use, most of all its cores.
+	build := func(t *testing.T, weighed bool) *State {
+		s, b := guidedState(t)
+		s.SetReservations(Reservations{Max: 4, Patience: time.Minute, MaxWait: time.Hour})
+		s.SetDefragmentation(Defragmentation{Enabled: true, MaxMoves: 1}, noon())
+		s.SetNode(gpuNode("a", 8))
+		s.SetNode(gpuNode("b", 8))
+		s.SetPod(gpuPod("stays-a", 4, bound("a"), cores("60")))
+		s.SetPod(gpuPod("stays-b", 2, bound("b"), cores("16")))
+		if weighed {
+			b.Set(placementPolicy("balance", 1, func(s *gpuv1alpha1.PlacementPolicySpec) {
+				s.Weights = &gpuv1alpha1.ScoreWeights{Node: &gpuv1alpha1.NodeScoreWeights{Topology: ptr.To[int32](0), Resources: ptr.To[int32](0), Balance: ptr.To[int32](100)}}
+			}), 2)
+		}
+		return s
+	}
+	waits := func() *gpuv1alpha1.GPUWorkload {
+		w := workload("waits", 1, 4)
+		w.Spec.SchedulingStrategy = "topologyAware"
+		return w
+	}
+	for name, place := range map[string]func(*testing.T, *State) string{
+		"free room": func(_ *testing.T, s *State) string {
+			d, _ := asks(s, waits(), noon(), 0)
+			return strings.Join(d.Nodes(), " ")
+		},
+		"reserved": func(t *testing.T, s *State) string {
+			occupies(s, "first", "a", 4, 0, time.Hour)
+			occupies(s, "second", "b", 6, 0, time.Hour)
+			asks(s, waits(), noon(), 2*time.Minute)
+			s.Reserve(noon())
+			node, _, _ := strings.Cut(strings.TrimPrefix(s.Reservation("waits", noon()), "reserved: node "), ",")
+			return node
+		},
+		"moves": func(t *testing.T, s *State) string {
+			mover := workload("mover", 2, 4)
+			mover.Spec.Movable = true
+			s.SetWorkload(mover)
+			for rank, node := range []string{"a", "b"} {
+				s.SetPod(gpuPod("mover-"+node, 4, memberPod(mover, 0, int32(rank)), boundSince(node, time.Hour)))
+			}
+			s.moves.proposals["waits"] = proposal{at: noon(), movers: map[string]bool{"default/mover": true}}
+			d, _ := asks(s, waits(), noon(), 2*time.Minute)
+			return strings.Join(d.Nodes(), " ")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := place(t, build(t, false)); got != "a" {
+				t.Errorf("by default it goes to %q", got)
+			}
+			if got := place(t, build(t, true)); got != "b" {
+				t.Errorf("with a policy that asks for balance it goes to %q", got)
+			}
+		})
 	}
 }

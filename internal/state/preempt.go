@@ -51,7 +51,7 @@ func (s *State) decide(r *placement.Request, scoring *placement.Scoring, held ui
 	}
 	options.Brief = true
 	if free, err := placement.Plan(s.current(), &calm, options); err == nil && free.Feasible {
-		d.Why.Sentence = s.withheld(held, now)
+		d.Why.Sentence = s.withheld(held, now, nil)
 	}
 	return d, nil
 }

@@ -54,6 +54,8 @@ type queued struct {
 	workload *gpuv1alpha1.GPUWorkload
 	pod      *corev1.Pod
 	since    time.Time
+	// avoid are the nodes that its last plan had to avoid.
+	avoid []string
 }
 
 // reserved is room that is held for a workload.
@@ -63,8 +65,9 @@ type reserved struct {
 	key      types.NamespacedName
 	priority int32
 	since    time.Time
-	// start is when it is expected to start; the zero time if no estimate tells.
-	start time.Time
+	// start is when it is expected to start; the zero time if no estimate tells. told is what it
+	// was when that was last told to others.
+	start, told time.Time
 	// use is what each pod takes; pods is how many go to each node.
 	use  cluster.Vector
 	pods map[string]int64
@@ -80,18 +83,19 @@ type besideKey struct {
 func (s *State) Await(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.await(w, pod, since)
+	s.await(w, pod, &Ask{Since: since})
 }
 
-// await notes that a workload waits. The caller holds the lock.
-func (s *State) await(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, since time.Time) {
-	if s.reservations.limits.Max == 0 && s.moves.limits.MaxMoves == 0 || since.IsZero() {
+// await notes that a workload waits. It keeps a copy: the caller goes on writing to what it asked
+// about, and others read the queue meanwhile. The caller holds the lock.
+func (s *State) await(w *gpuv1alpha1.GPUWorkload, pod *corev1.Pod, ask *Ask) {
+	if s.reservations.limits.Max == 0 && s.moves.limits.MaxMoves == 0 || ask.Since.IsZero() {
 		return
 	}
 	if s.reservations.queue == nil {
 		s.reservations.queue = make(map[types.UID]queued)
 	}
-	s.reservations.queue[w.UID] = queued{workload: w, pod: pod, since: since}
+	s.reservations.queue[w.UID] = queued{workload: w.DeepCopy(), pod: pod, since: ask.Since, avoid: slices.Clone(ask.Avoid)}
 }
 
 // leave notes that a workload does not wait any more, and gives back what is held for it. It
@@ -128,7 +132,7 @@ func (s *State) setHeld(held []reserved) {
 func (s *State) Reserve(now time.Time) (changed []types.NamespacedName, loosened bool) {
 	s.mu.Lock()
 	snapshot, backlog, jobs := s.backlog(now)
-	options := placement.Options{Strategies: s.strategies, Cache: &s.reservations.cache}
+	options := placement.Options{Strategies: s.strategies, Cache: &s.reservations.cache, Scoring: sharedScoring(jobs)}
 	s.mu.Unlock()
 
 	var plan placement.Schedule
@@ -180,6 +184,22 @@ func (s *State) addHeld(list []reserved, jobs map[string]*job, h placement.Reser
 type job struct {
 	queued
 	request placement.Request
+	// scoring is what the terms of a score count for it; nil for the default.
+	scoring *placement.Scoring
+}
+
+// sharedScoring returns the weights by which room is held: those of the policy that holds for all
+// that are looked at together, because the engine judges all of them alike; else the default ones.
+func sharedScoring(jobs map[string]*job) *placement.Scoring {
+	var shared *placement.Scoring
+	first := true
+	for _, j := range jobs {
+		if !first && j.scoring != shared {
+			return nil
+		}
+		shared, first = j.scoring, false
+	}
+	return shared
 }
 
 // backlog is what Backfill is asked. The caller holds the lock.
@@ -219,43 +239,48 @@ func (s *State) candidates(now time.Time) []*job {
 	for i := range r.held {
 		holds[r.held[i].uid] = true
 	}
-	var all []*job
+	var all []queued
 	for uid, q := range r.queue {
-		if waited := now.Sub(q.since); !holds[uid] && waited < r.limits.Patience && waited < r.limits.MaxWait {
+		if waited := now.Sub(q.since); holds[uid] || waited >= r.limits.Patience || waited >= r.limits.MaxWait {
+			all = append(all, q)
+		}
+	}
+	overdue := func(q *queued) int {
+		if now.Sub(q.since) >= r.limits.MaxWait {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(all, func(a, b queued) int {
+		order := cmp.Compare(overdue(&a), overdue(&b))
+		if order == 0 && overdue(&a) > 0 {
+			order = cmp.Compare(Priority(b.workload), Priority(a.workload))
+		}
+		return cmp.Or(order, a.since.Compare(b.since),
+			cmp.Compare(a.workload.Namespace, b.workload.Namespace), cmp.Compare(a.workload.Name, b.workload.Name))
+	})
+	// What each asks for is worked out for those that are looked at only: thousands may wait, and
+	// everybody else waits for the lock.
+	most := lookedAt * max(1, r.limits.Max)
+	kept := make([]*job, 0, min(most, len(all)))
+	for i := range all {
+		q := &all[i]
+		if len(kept) >= most && !holds[q.workload.UID] {
 			continue
 		}
 		guide := s.guide(q.workload)
 		request, err := s.question(q.workload, q.pod, &guide)
 		if err != nil {
-			continue // Its own pass says what is wrong.
+			continue // Its own pass says what is wrong, and takes it out.
 		}
-		all = append(all, &job{queued: q, request: request})
-	}
-	overdue := func(j *job) int {
-		if now.Sub(j.since) >= r.limits.MaxWait {
-			return 0
-		}
-		return 1
-	}
-	slices.SortFunc(all, func(a, b *job) int {
-		order := cmp.Compare(overdue(a), overdue(b))
-		if order == 0 && overdue(a) > 0 {
-			order = cmp.Compare(b.request.Priority, a.request.Priority)
-		}
-		return cmp.Or(order, a.since.Compare(b.since), cmp.Compare(a.request.Name, b.request.Name))
-	})
-	most := lookedAt * max(1, r.limits.Max)
-	kept := all[:0]
-	for i, j := range all {
-		if i < most || holds[j.workload.UID] {
-			kept = append(kept, j)
-		}
+		kept = append(kept, &job{queued: *q, request: request, scoring: guide.Scoring})
 	}
 	return kept
 }
 
 // difference tells whose reservation changed, and whether room that was held is not any more, or
-// for later than it was.
+// for later than it was. A start is compared with that which was told last: one that recedes in
+// steps too small to tell of gets far in the end. It notes in after what is told.
 func difference(before, after []reserved, now time.Time) (changed []types.NamespacedName, loosened bool) {
 	old := make(map[types.UID]*reserved, len(before))
 	for i := range before {
@@ -265,9 +290,11 @@ func difference(before, after []reserved, now time.Time) (changed []types.Namesp
 		h := &after[i]
 		was, had := old[h.uid]
 		delete(old, h.uid)
-		if had && maps.Equal(was.pods, h.pods) && was.Firm == h.Firm && near(was.start, h.start, now) {
+		if had && maps.Equal(was.pods, h.pods) && was.Firm == h.Firm && near(was.told, h.start, now) {
+			h.told = was.told
 			continue
 		}
+		h.told = h.start
 		changed = append(changed, h.key)
 		loosened = loosened || had
 	}

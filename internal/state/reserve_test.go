@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +112,28 @@ func TestHolderStartsInItsRoomAndLetsGo(t *testing.T) {
 	}
 	if _, ok := asks(s, other, noon(), 0); !ok {
 		t.Error("other got no room of what was given back")
+	}
+}
+
+// Whoever asks goes on writing to the workload that it asked about, while others decide about those
+// that wait.
+func TestWhatWaitsIsRememberedAsItWasAsked(t *testing.T) {
+	s := reserving(t, 4)
+	occupies(s, "tune", "b", 8, 20*time.Minute, time.Hour)
+	gang := workload("gang", 2, 8)
+	asks(s, gang, noon(), 2*time.Minute)
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		gang.Name, gang.Spec.Parallelism, gang.Labels = "other", 1, map[string]string{"written": "yes"}
+	}()
+	changed, _ := s.Reserve(noon())
+	<-written
+	if len(changed) != 1 || changed[0].Name != "gang" {
+		t.Errorf("changed %v", changed)
+	}
+	if changed, _ := s.Reserve(noon()); len(changed) > 0 {
+		t.Errorf("what was written since changed %v", changed)
 	}
 }
 
@@ -262,5 +285,56 @@ func TestNoGangStarves(t *testing.T) {
 	}
 	if started := flow(t, 4, false); started < 0 || started > 60+33+2 {
 		t.Errorf("without estimates it started after %d minutes; it may be passed for 60, and the longest job takes 32", started)
+	}
+}
+
+// What runs longer than it said is expected later with every look, each time by too little to tell
+// of. Whoever may pass once that adds up is told in time.
+func TestStartThatRecedesBitByBitIsToldOf(t *testing.T) {
+	s := holding(t)
+	s.reservations.limits.MaxWait = 24 * time.Hour
+	brief := lasts(workload("brief", 1, 8), 45*time.Minute)
+	if d, ok := asks(s, brief, noon(), 0); ok {
+		t.Fatalf("placed on %v", d.Nodes())
+	}
+	// Tune has run for 20 minutes at noon. Half of what it has run is 45 minutes at 13:10.
+	for at := noon(); at.Before(noon().Add(80 * time.Minute)); at = at.Add(15 * time.Second) {
+		if _, loosened := s.Reserve(at); !loosened {
+			continue
+		}
+		if _, ok := asks(s, brief, at, 0); ok {
+			if at.Before(noon().Add(70 * time.Minute)) {
+				t.Errorf("it passed at %v", at)
+			}
+			return
+		}
+	}
+	t.Error("it could pass, and nobody was told")
+}
+
+// Those that waited longest for their priority are looked at, and it takes no more however many wait
+// behind them: what they ask for is not even worked out.
+func TestFewAreLookedAtHoweverManyWait(t *testing.T) {
+	work := func(waiting int) float64 {
+		s := reserving(t, 1)
+		for i := range waiting {
+			w := workload(fmt.Sprintf("w-%05d", i), 1, 8)
+			if i == waiting-1 {
+				w.Spec.Priority = gpuv1alpha1.PriorityHigh
+			}
+			s.Await(w, gpuPod("", 8), noon().Add(-30*time.Minute+time.Duration(i)*time.Millisecond))
+		}
+		found := s.candidates(noon())
+		var names []string
+		for _, j := range found {
+			names = append(names, j.workload.Name)
+		}
+		if want := []string{fmt.Sprintf("w-%05d", waiting-1), "w-00000", "w-00001", "w-00002"}; !slices.Equal(names, want) {
+			t.Errorf("of %d that wait %v are looked at", waiting, names)
+		}
+		return testing.AllocsPerRun(3, func() { s.candidates(noon()) })
+	}
+	if few, many := work(100), work(4000); many > few+100 {
+		t.Errorf("among 100 that wait it takes %g allocations, among 4000 %g", few, many)
 	}
 }
