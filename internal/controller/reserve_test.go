@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 )
@@ -102,5 +103,43 @@ func TestWhatCountsAsWaiting(t *testing.T) {
 				t.Errorf("it has waited for %v, want %v: %s", got, c.want, lazy.Status.Message)
 			}
 		})
+	}
+}
+
+// lined is a queue of which it is known who stands in it.
+type lined struct {
+	queue
+	names map[string]bool
+}
+
+func (l *lined) AddAfter(r ctrl.Request, _ time.Duration) { l.names[r.Name] = true }
+
+// Whose reservation changed is looked at without any other news, and so are all that wait where that
+// leaves room for others.
+func TestReservationsWakeWhomTheyConcern(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	w.submit("tune", medium, 1, lasting(40*time.Minute))
+	w.settle()
+	w.submit("gang", medium, 2)
+	w.look("gang")
+	w.now = w.now.Add(5 * time.Second)
+	line := &lined{names: map[string]bool{}}
+	w.process.waker.queue = line
+	w.process.reserve(w.now)
+	if !line.names["gang"] {
+		t.Error("room is held for the gang, and it is not looked at")
+	}
+	w.submit("small", medium, 1, lasting(45*time.Minute))
+	w.look("small")
+	clear(line.names)
+	w.process.reserve(w.now)
+	if line.names["gang"] || line.names["small"] {
+		t.Errorf("nothing changed, and %v are looked at", line.names)
+	}
+	// Tune has not ended in time: the gang starts later, and who ends before that may pass.
+	w.now = w.now.Add(50 * time.Minute)
+	w.process.reserve(w.now)
+	if !line.names["gang"] || !line.names["small"] {
+		t.Errorf("the gang starts later, and only %v are looked at", line.names)
 	}
 }

@@ -338,3 +338,36 @@ func TestFewAreLookedAtHoweverManyWait(t *testing.T) {
 		t.Errorf("among 100 that wait it takes %g allocations, among 4000 %g", few, many)
 	}
 }
+
+// Who has waited for MaxWait is passed by nobody, also not by what ends in time or matters more;
+// and itself leaves those alone that have waited longer, whatever it matters.
+func TestNobodyPassesWhoHasWaitedForMaxWait(t *testing.T) {
+	edits := map[string]func(*gpuv1alpha1.GPUWorkload){
+		"ends in time": func(w *gpuv1alpha1.GPUWorkload) { lasts(w, time.Minute) },
+		"matters more": func(w *gpuv1alpha1.GPUWorkload) { w.Spec.Priority = gpuv1alpha1.PriorityHigh },
+	}
+	for name, edit := range edits {
+		for _, c := range []struct {
+			gang, small time.Duration
+			passes      bool
+		}{
+			{59 * time.Minute, 0, true},
+			{time.Hour, 0, false},
+			{time.Hour, time.Hour - time.Second, false},
+			{2 * time.Hour, 90 * time.Minute, false},
+			{90 * time.Minute, 2 * time.Hour, true},
+		} {
+			t.Run(fmt.Sprintf("%s, %v against %v", name, c.small, c.gang), func(t *testing.T) {
+				s := reserving(t, 4)
+				occupies(s, "tune", "b", 8, 20*time.Minute, time.Hour)
+				asks(s, workload("gang", 2, 8), noon(), c.gang)
+				s.Reserve(noon())
+				small := workload("small", 1, 1)
+				edit(small)
+				if d, ok := asks(s, small, noon(), c.small); ok != c.passes {
+					t.Errorf("placed on %v: %s", d.Nodes(), d.Why.Sentence)
+				}
+			})
+		}
+	}
+}
