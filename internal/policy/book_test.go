@@ -394,6 +394,19 @@ func TestExhaustedEditions(t *testing.T) {
 	}
 }
 
+// The status of a policy that is in force as written tells of no edition before it.
+func TestTheOwnEditionIsNotTheOneBefore(t *testing.T) {
+	b := newBook(t)
+	w := Workload{Namespace: "a", Name: "w"}
+	b.Set(written("p", 2, filters("a"), strategy("random"), func(p *gpuv1alpha1.PlacementPolicy) {
+		p.Status.InForce = &gpuv1alpha1.PolicyEdition{Generation: 2, Spec: &runtime.RawExtension{Raw: []byte(`{"defaults":{"schedulingStrategy":"binPack"}}`)}}
+	}), 10)
+	b.For(&w, 10).Rules.(*boundRules).of.tell()
+	if r := report(t, b, "p"); r.Problem == nil || !strings.Contains(r.Problem.Sentence, "nodes that it has not judged are refused") || b.For(&w, 10).Strategy != "random" {
+		t.Errorf("%+v, strategy %s", r.Problem, b.For(&w, 10).Strategy)
+	}
+}
+
 // during does something while expressions are compiled.
 type during struct{ do func() }
 

@@ -387,3 +387,28 @@ func TestWeightsDecideWhereThoseGoThatWait(t *testing.T) {
 		})
 	}
 }
+
+// Policies select by labels, which leave a workload's generation as it is.
+func TestWorkloadsThatAreRelabelledChangeTheirPolicy(t *testing.T) {
+	s, b := guidedState(t)
+	s.SetNode(gpuNode("n", 8))
+	b.Set(placementPolicy("p", 1, defaults("", "leaf", ""), func(spec *gpuv1alpha1.PlacementPolicySpec) {
+		spec.WorkloadSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "prod"}}
+	}), 1)
+	w := workload("w", 1, 2)
+	w.Generation = 1
+	s.SetWorkload(w)
+	s.SetPod(gpuPod("p", 2, memberPod(w, 0, 0), bound("n")))
+	level := func() int { return s.Snapshot().Node("n").Pods[0].Workload.Level }
+	if level() != placement.AnyLevel {
+		t.Errorf("unlabelled: level %d", level())
+	}
+	labelled := w.DeepCopy()
+	labelled.Labels = map[string]string{"tier": "prod"}
+	if s.SetWorkload(labelled); level() != 0 {
+		t.Errorf("labelled: level %d", level())
+	}
+	if s.SetWorkload(w); level() != placement.AnyLevel {
+		t.Errorf("unlabelled again: level %d", level())
+	}
+}

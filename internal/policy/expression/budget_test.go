@@ -80,6 +80,34 @@ func TestOneNodeIsBounded(t *testing.T) {
 	}
 }
 
+// Expressions that one node could each be given are refused together.
+func TestExpressionsShareWhatANodeIsGiven(t *testing.T) {
+	const perNode = 20_000
+	c := compilerWith(t, policy.Budget{PerNode: perNode, PerDecision: 1 << 30})
+	judge := func(m *cluster.Machine, filters ...string) (string, uint64) {
+		set, err := c.Compile("gold", spec(filters, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules := set.Begin(llama(), 1).(*Rules)
+		return rules.Judge(m, testResources()).Refusal, rules.spent
+	}
+	labels := mostLabels
+	for {
+		refusal, spent := judge(labelled("n", labels), scan)
+		if refusal != "" {
+			t.Fatal(refusal)
+		}
+		if spent > perNode/2 {
+			break
+		}
+		labels += mostLabels / 4
+	}
+	if refusal, spent := judge(labelled("n", labels), scan, scan); !strings.Contains(refusal, "filter f1 cannot be evaluated there") {
+		t.Errorf("refusal %q after %d units", refusal, spent)
+	}
+}
+
 // A decision that has used up its budget refuses the nodes that are left, says so once, and has
 // cost no more than the budget and one node.
 func TestDecisionsAreBounded(t *testing.T) {
