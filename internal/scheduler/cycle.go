@@ -51,7 +51,7 @@ func (p *Plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.clock.Now()
-	g := p.roster.note(pod, now)
+	g := p.enter(pod)
 	if g == nil || g.tell {
 		return nil
 	}
@@ -149,7 +149,7 @@ func (p *Plugin) planAlone(pod *corev1.Pod) (*course, *fwk.Status) {
 // done. Those that get a node with it are sent for.
 func (p *Plugin) planMember(s fwk.CycleState, pod *corev1.Pod) (*course, *fwk.Status) {
 	now := p.clock.Now()
-	g := p.roster.note(pod, now)
+	g := p.enter(pod)
 	if g == nil {
 		return nil, refuse("the pod is about to end")
 	}

@@ -78,7 +78,7 @@ func (d *desk) onPod(obj any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.noteGroup(pod, false)
-	g := d.roster.note(pod, d.clock.Now())
+	g := d.enter(pod)
 	if g == nil {
 		if a := d.alone[pod.UID]; a != nil && (pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil) {
 			delete(d.alone, pod.UID)
@@ -107,12 +107,45 @@ func (d *desk) dropPod(pod *corev1.Pod) {
 	delete(d.alone, pod.UID)
 	d.noteGroup(pod, true)
 	d.ended(pod.UID)
-	if g := d.roster.drop(pod.UID, d.clock.Now()); g != nil && len(g.members) > 0 {
-		if !g.complete(d.clock.Now(), d.args.TellAfter.Duration) {
-			d.giveBack(g, "a pod of the gang is gone")
-		}
-		d.gathered(g)
+	if g := d.roster.drop(pod.UID, d.clock.Now()); g != nil {
+		d.left(g)
 	}
+}
+
+// enter takes in a pod as the roster does, and looks after the gang that it leaves with that. The
+// caller holds the lock.
+func (d *desk) enter(pod *corev1.Pod) *gang {
+	was := d.roster.of[pod.UID]
+	var m *member
+	if was != nil {
+		m = was.members[pod.UID]
+	}
+	g := d.roster.note(pod, d.clock.Now())
+	if was == nil || was == g {
+		return g
+	}
+	// What is being bound is the API server's to say.
+	if m.phase == planned || m.phase == reserved {
+		d.state.Forget(pod.UID)
+		if waiting := d.handle.GetWaitingPod(pod.UID); waiting != nil {
+			waiting.Reject(Name, fmt.Sprintf("the pod left gang %s", was.name.Name))
+		}
+		d.tidings()
+	}
+	d.left(was)
+	return g
+}
+
+// left looks after a gang that a pod just left: those that have their node must neither go without
+// it nor wait for it. The caller holds the lock.
+func (d *desk) left(g *gang) {
+	if len(g.members) == 0 {
+		return
+	}
+	if !g.complete(d.clock.Now(), d.args.TellAfter.Duration) || g.count(planned) == 0 && g.count(reserved) > 0 {
+		d.giveBack(g, "a pod of the gang is gone")
+	}
+	d.gathered(g)
 }
 
 // gathered sends for the gang's leader if the gang is complete and nobody speaks for it yet. The

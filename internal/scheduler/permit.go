@@ -85,6 +85,10 @@ func (p *Plugin) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ 
 	if n := g.count(planned); n > 0 {
 		return fwk.NewStatus(fwk.Wait, fmt.Sprintf("waiting for %d more pods of gang %s to have their node", n, g.name.Name)), p.args.PermitTimeout.Duration
 	}
+	// A gang that has been placed may have lost members since; what comes joins those that are left.
+	if ask, err := g.ask(); err != nil || !g.started() && g.count(reserved) < ask.Min {
+		return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("the plan of gang %s is for fewer pods than it needs", g.name.Name)), 0
+	}
 	g.misses = 0
 	for _, m := range g.in(reserved) {
 		m.phase = released
