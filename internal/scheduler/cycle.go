@@ -50,6 +50,9 @@ func (p *Plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.gone(pod) {
+		return nil // Its cycle says so.
+	}
 	now := p.clock.Now()
 	g := p.enter(pod)
 	if g == nil || g.tell {
@@ -88,6 +91,10 @@ func (p *Plugin) PreFilter(ctx context.Context, s fwk.CycleState, pod *corev1.Po
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.gone(pod) {
+		s.Write(courseKey, &course{})
+		return nil, refuse("the pod is about to end")
+	}
 	var c *course
 	var refused *fwk.Status
 	if isGang {

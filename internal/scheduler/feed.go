@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
@@ -99,11 +100,47 @@ func asksAnew(was, now *corev1.Pod) bool {
 
 // dropPod forgets a pod that is gone.
 func (d *desk) dropPod(pod *corev1.Pod) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.forget(pod)
+}
+
+// gone tells whether the pod is no more, or about to end, although the scheduler still works on a
+// copy of it: a deletion is told while the pod is in its cycle, and not again after it. As the
+// informer's store changes before its handlers run, a pod that is entered under the lock since it
+// is there will be dropped.
+func (d *desk) gone(pod *corev1.Pod) bool {
+	now, err := d.pods.Pods(pod.Namespace).Get(pod.Name)
+	return err != nil || now.UID != pod.UID || now.DeletionTimestamp != nil || state.Finished(now)
+}
+
+// sweep forgets pods that are gone and that no deletion will be told of. The caller holds the lock.
+func (d *desk) sweep() {
+	var list []*corev1.Pod
+	for _, g := range d.roster.gangs {
+		for _, m := range g.members {
+			list = append(list, m.pod)
+		}
+	}
+	for _, a := range d.alone {
+		list = append(list, a.pod)
+	}
+	for _, g := range d.groups {
+		list = slices.AppendSeq(list, maps.Values(g.pods))
+	}
+	for _, pod := range list {
+		if d.gone(pod) {
+			d.forget(pod)
+		}
+	}
+}
+
+// forget drops a pod, with what it holds. The caller holds the lock: a plan made meanwhile would
+// hold something for it again.
+func (d *desk) forget(pod *corev1.Pod) {
 	if d.state.DropPod(pod.UID) {
 		d.tidings()
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	delete(d.alone, pod.UID)
 	d.noteGroup(pod, true)
 	d.ended(pod.UID)

@@ -197,9 +197,8 @@ func TestGangsSayWhatIsWrong(t *testing.T) {
 		}
 		mended := quarrel[1].DeepCopy()
 		mended.Labels[gpuv1alpha1.GangSizeLabel], mended.ResourceVersion = "2", "2"
-		s.pods[mended.UID] = mended
 		s.handle.queue[mended.UID].pod = mended
-		s.plugin.onPod(mended)
+		s.tell(mended)
 		s.add(short[2])
 		s.pass(time.Second)
 		if slices.Contains(s.bound("short"), "") || slices.Contains(s.bound("quarrel"), "") {

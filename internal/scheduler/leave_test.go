@@ -16,8 +16,7 @@ func (s *stage) end(p *corev1.Pod) *corev1.Pod {
 	now := metav1.Now()
 	ending.DeletionTimestamp, ending.ResourceVersion = &now, p.ResourceVersion+"e"
 	ending.Finalizers = []string{"batch.kubernetes.io/job-tracking"}
-	s.pods[ending.UID] = ending
-	s.plugin.onPod(ending)
+	s.tell(ending)
 	synctest.Wait()
 	return ending
 }
@@ -68,6 +67,84 @@ func TestMembersThatJoinDoNotWaitForOneThatIsGone(t *testing.T) {
 		s.pass(time.Second)
 		if s.pods[a.UID].Spec.NodeName == "" {
 			t.Errorf("the gang is on %v", s.bound("g"))
+		}
+	})
+}
+
+// pop takes a pod out of the queue, as if its cycle began.
+func (s *stage) pop(p *corev1.Pod) *corev1.Pod {
+	s.handle.mu.Lock()
+	defer s.handle.mu.Unlock()
+	delete(s.handle.queue, p.UID)
+	return p
+}
+
+// A pod that is deleted between its turn in the queue and its cycle is no member any more.
+func TestAMemberThatIsDeletedInItsCycleIsForgotten(t *testing.T) {
+	for name, deleted := range map[string]func(*stage, *corev1.Pod){
+		"gone":   func(s *stage, p *corev1.Pod) { s.lose(p) },
+		"ending": func(s *stage, p *corev1.Pod) { s.end(p) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, 8, func(s *stage) {
+				pods := s.gang("g", 2, 8)
+				s.stalled = func(*corev1.Pod) bool { return true }
+				s.add(pods...)
+				s.settle()
+				popped := s.pop(pods[0])
+				deleted(s, popped)
+				s.cycle(popped)
+				s.pop(popped)
+				s.lose(popped)
+				s.stalled = func(*corev1.Pod) bool { return false }
+				s.add(s.member("g", 0, 2, 8))
+				s.pass(time.Second)
+				if slices.Contains(s.bound("g"), "") {
+					t.Errorf("the gang is on %v and was told %v", s.bound("g"), s.said)
+				}
+			})
+		})
+	}
+}
+
+func TestAPodAloneThatIsDeletedInItsCycleIsForgotten(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		first := s.pod("first", 8)
+		s.add(first)
+		s.settle()
+		s.stalled = func(p *corev1.Pod) bool { return p.Name == "second" }
+		second := s.pod("second", 8)
+		s.add(second)
+		s.settle()
+		popped := s.pop(second)
+		s.lose(popped)
+		s.cycle(popped)
+		s.pop(popped)
+		s.pass(time.Second)
+		next := s.pod("next", 8)
+		s.add(next)
+		s.settle()
+		s.remove(s.pods[first.UID])
+		s.pass(time.Second)
+		if s.pods[next.UID].Spec.NodeName == "" {
+			t.Errorf("the node is free, and the next pod was told %q", s.said["next"])
+		}
+	})
+}
+
+// What got in by itself goes with the next look at who waits.
+func TestWhoIsNotThereIsSweptAway(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		member, single, grouped := s.member("g", 0, 2, 8), s.pod("single", 8), s.pod("grouped", 8)
+		name := "pg"
+		grouped.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &name}
+		for _, p := range []*corev1.Pod{member, grouped} {
+			s.plugin.onPod(p)
+		}
+		s.plugin.alone[single.UID] = &alone{pod: single, refused: true}
+		s.pass(2 * tick)
+		if n := len(s.plugin.roster.gangs) + len(s.plugin.roster.of) + len(s.plugin.alone) + len(s.plugin.groups); n != 0 {
+			t.Errorf("%d entries are left of pods that nobody has", n)
 		}
 	})
 }

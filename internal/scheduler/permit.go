@@ -190,6 +190,9 @@ func pause(misses int) time.Duration {
 // refusedAlone has a pod without a gang tried again, by the stock plugins alone if another plugin
 // refused the engine's choice for something that it does not see.
 func (p *Plugin) refusedAlone(pod *corev1.Pod, lag bool) {
+	if p.gone(pod) {
+		return
+	}
 	a := p.alone[pod.UID]
 	if a == nil {
 		a = &alone{}

@@ -176,7 +176,9 @@ func (p *Plugin) planGroup(object *schedulingv1alpha2.PodGroup, pods []*corev1.P
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, pod := range pods {
-		p.noteGroup(pod, false)
+		if !p.gone(pod) {
+			p.noteGroup(pod, false)
+		}
 	}
 	g := p.groups[types.NamespacedName{Namespace: object.Namespace, Name: object.Name}]
 	if g == nil {

@@ -146,6 +146,7 @@ func (d *desk) tend() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.clock.Now()
+	d.sweep()
 	d.tendVictims(now)
 	for _, g := range d.roster.gangs {
 		before := len(g.avoid)
