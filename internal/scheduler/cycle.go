@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	toolscache "k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
 	"github.com/reyisjones/gpu-orchestrator/internal/state"
@@ -98,7 +97,7 @@ func (p *Plugin) PreFilter(ctx context.Context, s fwk.CycleState, pod *corev1.Po
 	var c *course
 	var refused *fwk.Status
 	if isGang {
-		c, refused = p.planMember(s, pod)
+		c, refused = p.planMember(pod)
 	} else {
 		c, refused = p.planAlone(pod)
 	}
@@ -154,7 +153,7 @@ func (p *Plugin) planAlone(pod *corev1.Pod) (*course, *fwk.Status) {
 
 // planMember returns where a member of a gang goes, and plans the gang first if that has not been
 // done. Those that get a node with it are sent for.
-func (p *Plugin) planMember(s fwk.CycleState, pod *corev1.Pod) (*course, *fwk.Status) {
+func (p *Plugin) planMember(pod *corev1.Pod) (*course, *fwk.Status) {
 	now := p.clock.Now()
 	g := p.enter(pod)
 	if g == nil {
@@ -190,7 +189,7 @@ func (p *Plugin) planMember(s fwk.CycleState, pod *corev1.Pod) (*course, *fwk.St
 		return nil, refuse(fmt.Sprintf("gang %s: %s", g.name.Name, d.Why.Sentence))
 	}
 	p.assign(g, &d)
-	p.sendFor(s, g, pod)
+	p.sendFor(g, pod)
 	if m.phase != planned {
 		return nil, refuse(fmt.Sprintf("gang %s goes on with %d pods; there is no room for more", g.name.Name, d.Size()))
 	}
@@ -253,23 +252,17 @@ func (p *Plugin) assign(g *gang, d *placement.Decision) {
 	}
 }
 
-// sendFor has all planned members but the given one tried as soon as this cycle is over.
-func (p *Plugin) sendFor(s fwk.CycleState, g *gang, but *corev1.Pod) {
-	data, err := s.Read(framework.PodsToActivateKey)
-	if err != nil {
-		return
-	}
-	next, ok := data.(*framework.PodsToActivate)
-	if !ok {
-		return
-	}
-	next.Lock()
-	defer next.Unlock()
+// sendFor has all planned members but the given one tried. The scheduler's own list of pods to
+// activate would not do: it counts only where the cycle succeeds, and the given member may get
+// nothing, or another plugin fail.
+func (p *Plugin) sendFor(g *gang, but *corev1.Pod) {
+	var others []*corev1.Pod
 	for _, m := range g.in(planned) {
 		if m.pod.UID != but.UID {
-			next.Map[m.pod.Namespace+"/"+m.pod.Name] = m.pod
+			others = append(others, m.pod)
 		}
 	}
+	p.activate(0, others...)
 }
 
 // serves tells whether a node can take pods.

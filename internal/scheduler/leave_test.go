@@ -8,6 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 )
 
 // end gives a pod a deletionTimestamp: a finalizer, as Jobs have, keeps it there.
@@ -147,4 +150,44 @@ func TestWhoIsNotThereIsSweptAway(t *testing.T) {
 			t.Errorf("%d entries are left of pods that nobody has", n)
 		}
 	})
+}
+
+// The members of a plan are sent for also where the cycle that it was made in comes to nothing: its
+// own pod is one too many, or another plugin fails.
+func TestAPlanOfACycleThatFailsIsCarriedOut(t *testing.T) {
+	for name, c := range map[string]struct{ in, come int }{
+		"one too many":         {in: 3, come: 2},
+		"another plugin fails": {in: 0, come: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, 2, func(s *stage) {
+				pods := s.gang("g", 4, 8)
+				for _, p := range pods {
+					p.Annotations[gpuv1alpha1.GangMinSizeAnnotation] = "2"
+				}
+				s.stalled = func(*corev1.Pod) bool { return true }
+				s.add(pods...)
+				s.settle()
+				popped := s.pop(pods[c.in])
+				_, _ = s.plugin.PreFilter(t.Context(), framework.NewCycleState(), popped, nil)
+				s.handle.park(popped)
+				s.stalled = func(p *corev1.Pod) bool { return p.UID == popped.UID }
+				s.settle()
+				come := len(s.handle.waiting)
+				for _, n := range s.bound("g") {
+					if n != "" {
+						come++
+					}
+				}
+				if come != c.come {
+					t.Errorf("%d members came for their node, want %d", come, c.come)
+				}
+				s.stalled = func(*corev1.Pod) bool { return false }
+				s.pass(2 * s.plugin.args.PermitTimeout.Duration)
+				if got := s.bound("g"); got[0] == "" || got[1] == "" {
+					t.Errorf("the gang is on %v", got)
+				}
+			})
+		})
+	}
 }

@@ -230,8 +230,6 @@ func (s *stage) stock(pod *corev1.Pod) string {
 // cycle is what kube-scheduler does with a pod that it popped.
 func (s *stage) cycle(pod *corev1.Pod) {
 	ctx, state := context.Background(), framework.NewCycleState()
-	next := framework.NewPodsToActivate()
-	state.Write(framework.PodsToActivateKey, next)
 	result, status := s.plugin.PreFilter(ctx, state, pod, nil)
 	statuses := framework.NewDefaultNodeToStatus()
 	node := ""
@@ -273,7 +271,6 @@ func (s *stage) cycle(pod *corev1.Pod) {
 	default:
 		s.bind(pod, state, node)
 	}
-	s.handle.Activate(klog.Background(), next.Map)
 }
 
 func (s *stage) bind(pod *corev1.Pod, state fwk.CycleState, node string) {
