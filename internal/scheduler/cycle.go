@@ -246,7 +246,8 @@ func (p *Plugin) assign(g *gang, d *placement.Decision) {
 		if next[i] == len(d.Groups[i].Nodes) {
 			continue
 		}
-		m.phase, m.node, m.round = planned, d.Groups[i].Nodes[next[i]], g.round
+		g.to(m, planned)
+		m.node, m.round = d.Groups[i].Nodes[next[i]], g.round
 		next[i]++
 		p.state.Assume(m.pod, m.node)
 	}
