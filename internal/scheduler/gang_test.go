@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 )
@@ -205,6 +206,35 @@ func TestGangsSayWhatIsWrong(t *testing.T) {
 			t.Errorf("mended, they are on %v and %v", s.bound("short"), s.bound("quarrel"))
 		}
 	})
+}
+
+// A pod of a high priority must not have others evict in its name.
+func TestPodsOfAGangAreOfOnePriority(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*corev1.Pod)
+		want   string
+	}{
+		"priority": {
+			change: func(p *corev1.Pod) { p.Spec.Priority = ptr.To[int32](100) },
+			want:   "gang g contradicts itself: the priority of pod g-0 is 100 and of pod g-1 it is 0",
+		},
+		"preemptionPolicy": {
+			change: func(p *corev1.Pod) { p.Spec.PreemptionPolicy = ptr.To(corev1.PreemptNever) },
+			want:   "gang g contradicts itself: preemptionPolicy of pod g-0 is Never and of pod g-1 it is PreemptLowerPriority",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, 4, func(s *stage) {
+				pods := s.gang("g", 2, 8)
+				c.change(pods[0])
+				s.add(pods...)
+				s.pass(10 * time.Second)
+				if !homeless(s.bound("g")) || !strings.Contains(s.said["g-0"], c.want) || !strings.Contains(s.said["g-1"], c.want) {
+					t.Errorf("the gang is on %v and was told %q", s.bound("g"), s.said)
+				}
+			})
+		})
+	}
 }
 
 func TestTheQueueKeepsGangsTogether(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/utils/ptr"
 
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/internal/state"
@@ -324,8 +326,19 @@ func differ(first, m *member) error {
 	case m.pod.Spec.SchedulerName != first.pod.Spec.SchedulerName:
 		return fmt.Errorf("gang %s contradicts itself: pod %s asks for scheduler %q and pod %s for %q: make them equal",
 			m.ask.Name.Name, first.pod.Name, first.pod.Spec.SchedulerName, m.pod.Name, m.pod.Spec.SchedulerName)
+	// The gang evicts as one: no pod may lend the others its priority.
+	case corev1helpers.PodPriority(m.pod) != corev1helpers.PodPriority(first.pod):
+		return fmt.Errorf("gang %s contradicts itself: the priority of pod %s is %d and of pod %s it is %d: make them equal",
+			m.ask.Name.Name, first.pod.Name, corev1helpers.PodPriority(first.pod), m.pod.Name, corev1helpers.PodPriority(m.pod))
+	case preemptionPolicy(m.pod) != preemptionPolicy(first.pod):
+		return fmt.Errorf("gang %s contradicts itself: preemptionPolicy of pod %s is %s and of pod %s it is %s: make them equal",
+			m.ask.Name.Name, first.pod.Name, preemptionPolicy(first.pod), m.pod.Name, preemptionPolicy(m.pod))
 	}
 	return nil
+}
+
+func preemptionPolicy(pod *corev1.Pod) corev1.PreemptionPolicy {
+	return ptr.Deref(pod.Spec.PreemptionPolicy, corev1.PreemptLowerPriority)
 }
 
 // complete tells whether all pods that the gang waits for are there. An elastic gang goes without
