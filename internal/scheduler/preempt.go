@@ -99,7 +99,8 @@ func (p *Plugin) findVictims(ask *state.PodGang, q state.PodsAsked) (d placement
 			return d, gone, ""
 		}
 		q.Spare = append(q.Spare, spare...)
-		why = "disruption budgets protect " + strings.Join(q.Spare, ", ")
+		// Their names are nothing that this pod's namespace is to know.
+		why = fmt.Sprintf("disruption budgets protect them or they end already: %d of lower priority", len(q.Spare))
 	}
 	return d, nil, why
 }

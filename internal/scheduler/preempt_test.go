@@ -1,0 +1,39 @@
+package scheduler
+
+import (
+	"strings"
+	"testing"
+
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/reyisjones/gpu-orchestrator/internal/state"
+)
+
+// Who cannot be evicted is not told by name: the condition of a pod is read in other namespaces.
+func TestWhoIsProtectedIsNotNamed(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		secret := s.pod("secret", 8)
+		secret.Namespace, secret.Labels["app"] = "others", "secret"
+		s.add(secret)
+		s.settle()
+		err := s.handle.factory.Policy().V1().PodDisruptionBudgets().Informer().GetStore().Add(&policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "others", Name: "b"},
+			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "secret"}}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		asker := s.pod("asker", 8)
+		asker.Spec.Priority = ptr.To[int32](100)
+		ask, err := state.GangOf(asker)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, gone, why := s.plugin.findVictims(&ask, askedAlone(asker))
+		if len(gone) != 0 || !strings.Contains(why, "1 of lower priority") || strings.Contains(why, "secret") || strings.Contains(why, "others") {
+			t.Errorf("%d victims, and %q", len(gone), why)
+		}
+	})
+}
