@@ -156,9 +156,10 @@ func (d *desk) allowed() budgets {
 
 func newBudget(o *policyv1.PodDisruptionBudget) *budget {
 	selector, err := metav1.LabelSelectorAsSelector(o.Spec.Selector)
-	if err != nil || selector.Empty() {
-		return nil // It selects nothing.
+	if err != nil {
+		return nil // The API server admits none.
 	}
+	// One that is empty selects all pods of the namespace, none at all no pod.
 	return &budget{namespace: o.Namespace, selector: selector, left: o.Status.DisruptionsAllowed}
 }
 

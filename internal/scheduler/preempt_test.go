@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -34,6 +35,29 @@ func TestWhoIsProtectedIsNotNamed(t *testing.T) {
 		_, gone, why := s.plugin.findVictims(&ask, askedAlone(asker))
 		if len(gone) != 0 || !strings.Contains(why, "1 of lower priority") || strings.Contains(why, "secret") || strings.Contains(why, "others") {
 			t.Errorf("%d victims, and %q", len(gone), why)
+		}
+	})
+}
+
+func TestABudgetProtectsWhatItSelects(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		pod := s.pod("p", 8)
+		pod.Labels["app"] = "a"
+		for name, c := range map[string]struct {
+			selector *metav1.LabelSelector
+			protects bool
+		}{
+			"its label":   {selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}, protects: true},
+			"other label": {selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "b"}}},
+			"all":         {selector: &metav1.LabelSelector{}, protects: true},
+			"none":        {},
+		} {
+			list := budgets{newBudget(&policyv1.PodDisruptionBudget{
+				ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace}, Spec: policyv1.PodDisruptionBudgetSpec{Selector: c.selector},
+			})}
+			if list.take([]*corev1.Pod{pod}) == c.protects {
+				t.Errorf("that a budget for %s protects the pod is %v", name, !c.protects)
+			}
 		}
 	})
 }
