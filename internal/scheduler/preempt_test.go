@@ -32,7 +32,7 @@ func TestWhoIsProtectedIsNotNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, gone, why := s.plugin.findVictims(&ask, askedAlone(asker))
+		_, gone, why := s.plugin.findVictims(&ask, askedAlone(asker), 100)
 		if len(gone) != 0 || !strings.Contains(why, "1 of lower priority") || strings.Contains(why, "secret") || strings.Contains(why, "others") {
 			t.Errorf("%d victims, and %q", len(gone), why)
 		}
@@ -60,4 +60,42 @@ func TestABudgetProtectsWhatItSelects(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Between the engine's count and the deletion a pod may be replaced by another of its name.
+func TestAVictimIsThePodThatHoldsThePlace(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*corev1.Pod)
+		want   int
+	}{
+		"as it was":                   {change: func(*corev1.Pod) {}, want: 1},
+		"on another node":             {change: func(p *corev1.Pod) { p.Spec.NodeName, p.UID = "n01", "other" }},
+		"of a higher priority":        {change: func(p *corev1.Pod) { p.Spec.Priority = ptr.To[int32](200) }},
+		"of the same priority":        {change: func(p *corev1.Pod) { p.Spec.Priority = ptr.To[int32](100) }},
+		"ending":                      {change: func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(metav1.Now()) }},
+		"made anew and not on a node": {change: func(p *corev1.Pod) { p.Spec.NodeName, p.UID = "", "other" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, 1, func(s *stage) {
+				low := s.pod("low", 8)
+				s.add(low)
+				s.settle()
+				asker := s.pod("asker", 8)
+				asker.Spec.Priority = ptr.To[int32](100)
+				ask, err := state.GangOf(asker)
+				if err != nil {
+					t.Fatal(err)
+				}
+				now := s.pods[low.UID].DeepCopy()
+				c.change(now)
+				if err := s.handle.factory.Core().V1().Pods().Informer().GetStore().Update(now); err != nil {
+					t.Fatal(err)
+				}
+				_, gone, why := s.plugin.findVictims(&ask, askedAlone(asker), 100)
+				if len(gone) != c.want {
+					t.Errorf("%d victims, want %d: %s", len(gone), c.want, why)
+				}
+			})
+		})
+	}
 }
