@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	toolscache "k8s.io/client-go/tools/cache"
 
@@ -70,7 +71,7 @@ func (d *desk) onPod(obj any) {
 	freed := d.state.SetPod(pod)
 	// A member of a GPUWorkload holds the node that the manager gave it from the moment that it
 	// says so: the manager's own promise is not seen here.
-	if node := state.PlannedNode(pod); node != "" && pod.Spec.NodeName == "" && pod.Labels[gpuv1alpha1.WorkloadUIDLabel] != "" {
+	if node := state.PlannedNode(pod); node != "" && promised(pod) {
 		d.state.Assume(pod, node)
 	}
 	if freed {
@@ -147,6 +148,16 @@ func (d *desk) forget(pod *corev1.Pod) {
 	if g := d.roster.drop(pod.UID, d.clock.Now()); g != nil {
 		d.left(g)
 	}
+}
+
+// promised tells whether the manager may have given the pod its node: it makes Jobs, and opens the
+// gate of their pods with that. Labels alone say nothing: whoever makes a pod writes them.
+func promised(pod *corev1.Pod) bool {
+	if pod.Labels[gpuv1alpha1.WorkloadUIDLabel] == "" || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || len(pod.Spec.SchedulingGates) > 0 {
+		return false
+	}
+	owner := metav1.GetControllerOf(pod)
+	return owner != nil && owner.Kind == "Job"
 }
 
 // enter takes in a pod as the roster does, and looks after the gang that it leaves with that. The
