@@ -32,19 +32,8 @@ func (d *desk) feed(_ context.Context, factory informers.SharedInformerFactory) 
 		return nil, fmt.Errorf("watching nodes: %w", err)
 	}
 	pods, err := factory.Core().V1().Pods().Informer().AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: d.onPod,
-		UpdateFunc: func(old, obj any) {
-			was, okWas := old.(*corev1.Pod)
-			now, okNow := obj.(*corev1.Pod)
-			// A watch that was interrupted tells of a pod that replaced another as of one change.
-			if okWas && okNow && was.UID != now.UID {
-				d.dropPod(was)
-			}
-			d.onPod(obj)
-			if okWas && okNow && asksAnew(was, now) {
-				d.activate(0, now)
-			}
-		},
+		AddFunc:    d.onPod,
+		UpdateFunc: d.changePod,
 		DeleteFunc: func(obj any) {
 			if p, ok := last(obj).(*corev1.Pod); ok {
 				d.dropPod(p)
@@ -61,6 +50,23 @@ func (d *desk) onNode(obj any) {
 	if n, ok := obj.(*corev1.Node); ok && d.state.SetNode(n) {
 		d.tidings()
 	}
+}
+
+func (d *desk) changePod(old, obj any) {
+	was, okWas := old.(*corev1.Pod)
+	now, okNow := obj.(*corev1.Pod)
+	// A watch that was interrupted tells of a pod that replaced another as of one change.
+	if okWas && okNow && was.UID != now.UID {
+		d.dropPod(was)
+	}
+	d.onPod(obj)
+	if !okWas || !okNow || !asksAnew(was, now) {
+		return
+	}
+	if key, ok := groupKey(now); ok {
+		d.releaseNamed(key)
+	}
+	d.activate(0, now)
 }
 
 func (d *desk) onPod(obj any) {
