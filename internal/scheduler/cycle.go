@@ -181,6 +181,9 @@ func (p *Plugin) planMember(pod *corev1.Pod) (*course, *fwk.Status) {
 		return nil, refuse(fmt.Sprintf("gang %s waits for room; pod %s tells for what", g.name.Name, leader.pod.Name))
 	}
 	d, err := p.decide(&ask, p.asked(g, &ask))
+	if err == nil && !d.Feasible && g.exhausted(&ask, now) {
+		d, err = p.decide(&ask, p.asked(g, &ask))
+	}
 	if err != nil {
 		return nil, refuse(err.Error())
 	}
@@ -198,7 +201,7 @@ func (p *Plugin) planMember(pod *corev1.Pod) (*course, *fwk.Status) {
 
 // asked is the question about the members of the gang that have no node.
 func (d *desk) asked(g *gang, ask *state.PodGang) state.PodsAsked {
-	q := state.PodsAsked{Parts: parts(g.in(idle)), Kept: g.kept(), Avoid: g.avoided(d.clock.Now(), d.args.AvoidNodeFor.Duration)}
+	q := state.PodsAsked{Parts: parts(g.in(idle), g.seeks), Kept: g.kept(), Avoid: g.avoided()}
 	if ask.Min < ask.Size {
 		q.Least = max(1, ask.Min-len(q.Kept))
 	}
@@ -210,18 +213,28 @@ func askedAlone(pod *corev1.Pod) state.PodsAsked {
 	return state.PodsAsked{Parts: []state.PodPart{{Pod: pod, Count: 1}}}
 }
 
-// parts groups members that are alike, by the rank of the first of each.
-func parts(members []*member) []state.PodPart {
+// parts groups members that are alike, by the rank of the first of each; seeks says as what pod
+// each is to be taken.
+func parts(members []*member, seeks func(*member) *corev1.Pod) []state.PodPart {
 	var list []state.PodPart
 	for _, m := range members {
-		i := slices.IndexFunc(list, func(p state.PodPart) bool { return alike(p.Pod, m.pod) })
+		pod := seeks(m)
+		i := partOf(list, pod)
 		if i < 0 {
-			i, list = len(list), append(list, state.PodPart{Pod: m.pod})
+			i, list = len(list), append(list, state.PodPart{Pod: pod})
 		}
 		list[i].Count++
 	}
 	return list
 }
+
+// partOf returns the index of the part that the pod is like, -1 if there is none.
+func partOf(list []state.PodPart, pod *corev1.Pod) int {
+	return slices.IndexFunc(list, func(p state.PodPart) bool { return alike(p.Pod, pod) })
+}
+
+// itself is the pod of a member.
+func itself(m *member) *corev1.Pod { return m.pod }
 
 // alike tells whether two pods ask the same of their nodes.
 func alike(a, b *corev1.Pod) bool {
@@ -240,9 +253,9 @@ func (p *Plugin) assign(g *gang, d *placement.Decision) {
 	g.round++
 	g.refusal, g.tell = "", false
 	next := make([]int, len(d.Groups))
-	kinds := parts(g.in(idle))
+	kinds := parts(g.in(idle), g.seeks)
 	for _, m := range g.in(idle) {
-		i := slices.IndexFunc(kinds, func(p state.PodPart) bool { return alike(p.Pod, m.pod) })
+		i := partOf(kinds, g.seeks(m))
 		if next[i] == len(d.Groups[i].Nodes) {
 			continue
 		}

@@ -145,6 +145,41 @@ func TestANodeThatRefusesIsAvoided(t *testing.T) {
 	})
 }
 
+// What one member needs, as a volume, is on one node of many, where the others can go as well.
+func TestAMemberThatFitsOneNodeOfManyFindsIt(t *testing.T) {
+	play(t, 80, func(s *stage) {
+		s.refuses = func(p *corev1.Pod, node string) bool { return p.Name == "g-0" && node != "n79" }
+		s.add(s.gang("g", 2, 8)...)
+		for range 100 {
+			s.pass(5 * time.Second)
+		}
+		if got := s.bound("g"); got[0] != "n79" || got[1] == "" {
+			t.Errorf("the ranks are on %v", got)
+		}
+	})
+}
+
+// Nodes that all refused a gang are asked again after a while.
+func TestNodesThatRefusedAreAskedAgain(t *testing.T) {
+	play(t, 3, func(s *stage) {
+		s.refuses = func(*corev1.Pod, string) bool { return true }
+		s.add(s.gang("g", 2, 8)...)
+		for range 12 {
+			s.pass(5 * time.Second)
+		}
+		if s.held() != 0 || s.refused["g-0"]+s.refused["g-1"] == 0 {
+			t.Errorf("refused anywhere, it holds %d GPUs and was told %v", s.held(), s.said)
+		}
+		s.refuses = func(*corev1.Pod, string) bool { return false }
+		for range 3 {
+			s.pass(s.plugin.args.AvoidNodeFor.Duration / 2)
+		}
+		if slices.Contains(s.bound("g"), "") {
+			t.Errorf("the ranks are on %v", s.bound("g"))
+		}
+	})
+}
+
 func TestABindingThatFailsIsMadeAgain(t *testing.T) {
 	play(t, 4, func(s *stage) {
 		failed := false

@@ -91,6 +91,7 @@ func (p *Plugin) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ 
 		return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("the plan of gang %s is for fewer pods than it needs", g.name.Name)), 0
 	}
 	g.misses = 0
+	g.forgive()
 	for _, m := range g.in(reserved) {
 		g.to(m, released)
 		if waiting := p.handle.GetWaitingPod(m.pod.UID); waiting != nil {
@@ -171,7 +172,7 @@ func (p *Plugin) PostFilter(_ context.Context, s fwk.CycleState, pod *corev1.Pod
 	}
 	g.misses++
 	if !lag || g.misses > mostMisses {
-		g.avoid[c.node] = p.clock.Now()
+		g.refusedBy(c.node, g.members[pod.UID], p.clock.Now())
 	}
 	p.giveBack(g, fmt.Sprintf("node %s refused pod %s", c.node, pod.Name))
 	if leader := g.leader(); leader != nil {

@@ -233,7 +233,7 @@ func (p *Plugin) planGroup(object *schedulingv1alpha2.PodGroup, pods []*corev1.P
 		return nil, "", g.refusal
 	}
 	g.ask = ask
-	g.asked = state.PodsAsked{Parts: parts(members), Kept: kept, Avoid: p.avoidedBy(g)}
+	g.asked = state.PodsAsked{Parts: parts(members, itself), Kept: kept, Avoid: p.avoidedBy(g)}
 	if ask.Min < ask.Size {
 		g.asked.Least = max(1, ask.Min-len(kept))
 	}
@@ -249,7 +249,7 @@ func (p *Plugin) planGroup(object *schedulingv1alpha2.PodGroup, pods []*corev1.P
 	g.plan = map[types.UID]string{}
 	next := make([]int, len(d.Groups))
 	for _, m := range members {
-		i := slices.IndexFunc(g.asked.Parts, func(p state.PodPart) bool { return alike(p.Pod, m.pod) })
+		i := partOf(g.asked.Parts, m.pod)
 		if next[i] < len(d.Groups[i].Nodes) {
 			g.plan[m.pod.UID] = d.Groups[i].Nodes[next[i]]
 			next[i]++

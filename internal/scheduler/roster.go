@@ -3,7 +3,6 @@ package scheduler
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -45,6 +44,8 @@ type member struct {
 	round int
 	// told is the last thing that it was told of why it waits.
 	told string
+	// avoid are nodes that refused it.
+	avoid map[string]bool
 }
 
 // gang is pods that are placed together.
@@ -63,8 +64,10 @@ type gang struct {
 	// round counts its plans.
 	round int
 	// avoid are nodes that refused a member, with the time of it; misses counts refusals for lack
-	// of room, which the plan had seen.
+	// of room, which the plan had seen. With each, there was no room without those nodes: each
+	// member avoids only those that refused it.
 	avoid  map[string]time.Time
+	each   bool
 	misses int
 	// refusal is why there was no room for it, "" if that was not asked or there was.
 	refusal string
@@ -353,12 +356,6 @@ func (g *gang) complete(now time.Time, patience time.Duration) bool {
 func (g *gang) missing() string {
 	ask, _ := g.ask()
 	return fmt.Sprintf("waiting for %d of %d pods of gang %s", ask.Size-len(g.members), ask.Size, g.name.Name)
-}
-
-// avoided returns the nodes that refused a member within the given time.
-func (g *gang) avoided(now time.Time, within time.Duration) []string {
-	maps.DeleteFunc(g.avoid, func(_ string, at time.Time) bool { return now.Sub(at) > within })
-	return slices.Sorted(maps.Keys(g.avoid))
 }
 
 // kept returns the nodes of members that have one.

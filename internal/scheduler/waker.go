@@ -159,8 +159,7 @@ func (d *desk) tend() {
 	d.sweep()
 	d.tendVictims(now)
 	for _, g := range d.roster.gangs {
-		before := len(g.avoid)
-		if len(g.avoided(now, d.args.AvoidNodeFor.Duration)) < before {
+		if g.expire(now, d.args.AvoidNodeFor.Duration) {
 			d.tidings()
 		}
 		d.gathered(g)
