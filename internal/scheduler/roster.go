@@ -128,6 +128,9 @@ func (r *roster) note(pod *corev1.Pod, now time.Time) *gang {
 		r.of[pod.UID] = g
 		g.join(m)
 		g.moved(now)
+		if made := pod.CreationTimestamp.Time; made.Before(g.since) {
+			g.since = made
+		}
 	} else if m.pod.ResourceVersion != pod.ResourceVersion {
 		is := newMember(pod)
 		if is.rank != m.rank {
