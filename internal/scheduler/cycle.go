@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	toolscache "k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
 	"github.com/reyisjones/gpu-orchestrator/internal/state"
@@ -50,8 +49,11 @@ func (p *Plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.gone(pod) {
+		return nil // Its cycle says so.
+	}
 	now := p.clock.Now()
-	g := p.roster.note(pod, now)
+	g := p.enter(pod)
 	if g == nil || g.tell {
 		return nil
 	}
@@ -88,10 +90,14 @@ func (p *Plugin) PreFilter(ctx context.Context, s fwk.CycleState, pod *corev1.Po
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.gone(pod) {
+		s.Write(courseKey, &course{})
+		return nil, refuse("the pod is about to end")
+	}
 	var c *course
 	var refused *fwk.Status
 	if isGang {
-		c, refused = p.planMember(s, pod)
+		c, refused = p.planMember(pod)
 	} else {
 		c, refused = p.planAlone(pod)
 	}
@@ -147,9 +153,9 @@ func (p *Plugin) planAlone(pod *corev1.Pod) (*course, *fwk.Status) {
 
 // planMember returns where a member of a gang goes, and plans the gang first if that has not been
 // done. Those that get a node with it are sent for.
-func (p *Plugin) planMember(s fwk.CycleState, pod *corev1.Pod) (*course, *fwk.Status) {
+func (p *Plugin) planMember(pod *corev1.Pod) (*course, *fwk.Status) {
 	now := p.clock.Now()
-	g := p.roster.note(pod, now)
+	g := p.enter(pod)
 	if g == nil {
 		return nil, refuse("the pod is about to end")
 	}
@@ -175,6 +181,9 @@ func (p *Plugin) planMember(s fwk.CycleState, pod *corev1.Pod) (*course, *fwk.St
 		return nil, refuse(fmt.Sprintf("gang %s waits for room; pod %s tells for what", g.name.Name, leader.pod.Name))
 	}
 	d, err := p.decide(&ask, p.asked(g, &ask))
+	if err == nil && !d.Feasible && g.exhausted(&ask, now) {
+		d, err = p.decide(&ask, p.asked(g, &ask))
+	}
 	if err != nil {
 		return nil, refuse(err.Error())
 	}
@@ -183,7 +192,7 @@ func (p *Plugin) planMember(s fwk.CycleState, pod *corev1.Pod) (*course, *fwk.St
 		return nil, refuse(fmt.Sprintf("gang %s: %s", g.name.Name, d.Why.Sentence))
 	}
 	p.assign(g, &d)
-	p.sendFor(s, g, pod)
+	p.sendFor(g, pod)
 	if m.phase != planned {
 		return nil, refuse(fmt.Sprintf("gang %s goes on with %d pods; there is no room for more", g.name.Name, d.Size()))
 	}
@@ -192,7 +201,7 @@ func (p *Plugin) planMember(s fwk.CycleState, pod *corev1.Pod) (*course, *fwk.St
 
 // asked is the question about the members of the gang that have no node.
 func (d *desk) asked(g *gang, ask *state.PodGang) state.PodsAsked {
-	q := state.PodsAsked{Parts: parts(g.in(idle)), Kept: g.kept(), Avoid: g.avoided(d.clock.Now(), d.args.AvoidNodeFor.Duration)}
+	q := state.PodsAsked{Parts: parts(g.in(idle), g.seeks), Kept: g.kept(), Avoid: g.avoided()}
 	if ask.Min < ask.Size {
 		q.Least = max(1, ask.Min-len(q.Kept))
 	}
@@ -204,18 +213,28 @@ func askedAlone(pod *corev1.Pod) state.PodsAsked {
 	return state.PodsAsked{Parts: []state.PodPart{{Pod: pod, Count: 1}}}
 }
 
-// parts groups members that are alike, by the rank of the first of each.
-func parts(members []*member) []state.PodPart {
+// parts groups members that are alike, by the rank of the first of each; seeks says as what pod
+// each is to be taken.
+func parts(members []*member, seeks func(*member) *corev1.Pod) []state.PodPart {
 	var list []state.PodPart
 	for _, m := range members {
-		i := slices.IndexFunc(list, func(p state.PodPart) bool { return alike(p.Pod, m.pod) })
+		pod := seeks(m)
+		i := partOf(list, pod)
 		if i < 0 {
-			i, list = len(list), append(list, state.PodPart{Pod: m.pod})
+			i, list = len(list), append(list, state.PodPart{Pod: pod})
 		}
 		list[i].Count++
 	}
 	return list
 }
+
+// partOf returns the index of the part that the pod is like, -1 if there is none.
+func partOf(list []state.PodPart, pod *corev1.Pod) int {
+	return slices.IndexFunc(list, func(p state.PodPart) bool { return alike(p.Pod, pod) })
+}
+
+// itself is the pod of a member.
+func itself(m *member) *corev1.Pod { return m.pod }
 
 // alike tells whether two pods ask the same of their nodes.
 func alike(a, b *corev1.Pod) bool {
@@ -234,35 +253,30 @@ func (p *Plugin) assign(g *gang, d *placement.Decision) {
 	g.round++
 	g.refusal, g.tell = "", false
 	next := make([]int, len(d.Groups))
-	kinds := parts(g.in(idle))
+	kinds := parts(g.in(idle), g.seeks)
 	for _, m := range g.in(idle) {
-		i := slices.IndexFunc(kinds, func(p state.PodPart) bool { return alike(p.Pod, m.pod) })
+		i := partOf(kinds, g.seeks(m))
 		if next[i] == len(d.Groups[i].Nodes) {
 			continue
 		}
-		m.phase, m.node, m.round = planned, d.Groups[i].Nodes[next[i]], g.round
+		g.to(m, planned)
+		m.node, m.round = d.Groups[i].Nodes[next[i]], g.round
 		next[i]++
 		p.state.Assume(m.pod, m.node)
 	}
 }
 
-// sendFor has all planned members but the given one tried as soon as this cycle is over.
-func (p *Plugin) sendFor(s fwk.CycleState, g *gang, but *corev1.Pod) {
-	data, err := s.Read(framework.PodsToActivateKey)
-	if err != nil {
-		return
-	}
-	next, ok := data.(*framework.PodsToActivate)
-	if !ok {
-		return
-	}
-	next.Lock()
-	defer next.Unlock()
+// sendFor has all planned members but the given one tried. The scheduler's own list of pods to
+// activate would not do: it counts only where the cycle succeeds, and the given member may get
+// nothing, or another plugin fail.
+func (p *Plugin) sendFor(g *gang, but *corev1.Pod) {
+	var others []*corev1.Pod
 	for _, m := range g.in(planned) {
 		if m.pod.UID != but.UID {
-			next.Map[m.pod.Namespace+"/"+m.pod.Name] = m.pod
+			others = append(others, m.pod)
 		}
 	}
+	p.activate(0, others...)
 }
 
 // serves tells whether a node can take pods.

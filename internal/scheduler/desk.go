@@ -102,7 +102,11 @@ func newDesk(ctx context.Context, args Args, handle fwk.Handle) (*desk, error) {
 	}
 	d.fed = func() bool { return fed() && inside() }
 	if utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload) {
-		d.podGroups = handle.SharedInformerFactory().Scheduling().V1alpha2().PodGroups().Lister()
+		groups := handle.SharedInformerFactory().Scheduling().V1alpha2().PodGroups()
+		d.podGroups = groups.Lister()
+		if err := d.feedGroups(groups.Informer()); err != nil {
+			return nil, err
+		}
 	}
 	go d.wakeUntil(ctx)
 	return d, nil

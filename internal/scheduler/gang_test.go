@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 )
@@ -144,6 +145,41 @@ func TestANodeThatRefusesIsAvoided(t *testing.T) {
 	})
 }
 
+// What one member needs, as a volume, is on one node of many, where the others can go as well.
+func TestAMemberThatFitsOneNodeOfManyFindsIt(t *testing.T) {
+	play(t, 80, func(s *stage) {
+		s.refuses = func(p *corev1.Pod, node string) bool { return p.Name == "g-0" && node != "n79" }
+		s.add(s.gang("g", 2, 8)...)
+		for range 100 {
+			s.pass(5 * time.Second)
+		}
+		if got := s.bound("g"); got[0] != "n79" || got[1] == "" {
+			t.Errorf("the ranks are on %v", got)
+		}
+	})
+}
+
+// Nodes that all refused a gang are asked again after a while.
+func TestNodesThatRefusedAreAskedAgain(t *testing.T) {
+	play(t, 3, func(s *stage) {
+		s.refuses = func(*corev1.Pod, string) bool { return true }
+		s.add(s.gang("g", 2, 8)...)
+		for range 12 {
+			s.pass(5 * time.Second)
+		}
+		if s.held() != 0 || s.refused["g-0"]+s.refused["g-1"] == 0 {
+			t.Errorf("refused anywhere, it holds %d GPUs and was told %v", s.held(), s.said)
+		}
+		s.refuses = func(*corev1.Pod, string) bool { return false }
+		for range 3 {
+			s.pass(s.plugin.args.AvoidNodeFor.Duration / 2)
+		}
+		if slices.Contains(s.bound("g"), "") {
+			t.Errorf("the ranks are on %v", s.bound("g"))
+		}
+	})
+}
+
 func TestABindingThatFailsIsMadeAgain(t *testing.T) {
 	play(t, 4, func(s *stage) {
 		failed := false
@@ -197,15 +233,43 @@ func TestGangsSayWhatIsWrong(t *testing.T) {
 		}
 		mended := quarrel[1].DeepCopy()
 		mended.Labels[gpuv1alpha1.GangSizeLabel], mended.ResourceVersion = "2", "2"
-		s.pods[mended.UID] = mended
 		s.handle.queue[mended.UID].pod = mended
-		s.plugin.onPod(mended)
+		s.tell(mended)
 		s.add(short[2])
 		s.pass(time.Second)
 		if slices.Contains(s.bound("short"), "") || slices.Contains(s.bound("quarrel"), "") {
 			t.Errorf("mended, they are on %v and %v", s.bound("short"), s.bound("quarrel"))
 		}
 	})
+}
+
+// A pod of a high priority must not have others evict in its name.
+func TestPodsOfAGangAreOfOnePriority(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*corev1.Pod)
+		want   string
+	}{
+		"priority": {
+			change: func(p *corev1.Pod) { p.Spec.Priority = ptr.To[int32](100) },
+			want:   "gang g contradicts itself: the priority of pod g-0 is 100 and of pod g-1 it is 0",
+		},
+		"preemptionPolicy": {
+			change: func(p *corev1.Pod) { p.Spec.PreemptionPolicy = ptr.To(corev1.PreemptNever) },
+			want:   "gang g contradicts itself: preemptionPolicy of pod g-0 is Never and of pod g-1 it is PreemptLowerPriority",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, 4, func(s *stage) {
+				pods := s.gang("g", 2, 8)
+				c.change(pods[0])
+				s.add(pods...)
+				s.pass(10 * time.Second)
+				if !homeless(s.bound("g")) || !strings.Contains(s.said["g-0"], c.want) || !strings.Contains(s.said["g-1"], c.want) {
+					t.Errorf("the gang is on %v and was told %q", s.bound("g"), s.said)
+				}
+			})
+		})
+	}
 }
 
 func TestTheQueueKeepsGangsTogether(t *testing.T) {

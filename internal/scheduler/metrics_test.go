@@ -79,7 +79,10 @@ topology_placement_decisions_total{outcome="invalid",strategy="unknown"} 2
 func TestAGangWaitsUntilItsLastPodIsBoundForTheFirstTime(t *testing.T) {
 	r := prometheus.NewRegistry()
 	d := deskOf(t, r)
-	g := &gang{since: time.Unix(970, 0), members: map[types.UID]*member{"a": {phase: bound}, "b": {phase: reserved}}}
+	g := &gang{since: time.Unix(970, 0), members: map[types.UID]*member{}}
+	for uid, at := range map[types.UID]phase{"a": bound, "b": reserved} {
+		g.join(&member{pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}}, phase: at})
+	}
 	waits := func() (count uint64, sum float64) {
 		families, err := r.Gather()
 		if err != nil {
@@ -99,7 +102,7 @@ func TestAGangWaitsUntilItsLastPodIsBoundForTheFirstTime(t *testing.T) {
 	if n, _ := waits(); n != 0 {
 		t.Error("a gang that is bound in part was counted")
 	}
-	g.members["b"].phase = bound
+	g.to(g.members["b"], bound)
 	d.boundWhole(g)
 	d.boundWhole(g)
 	if n, sum := waits(); n != 1 || sum != 30 {

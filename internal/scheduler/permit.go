@@ -24,7 +24,7 @@ func (p *Plugin) Reserve(_ context.Context, s fwk.CycleState, pod *corev1.Pod, n
 		if m.phase != planned || m.round != c.round || m.node != node {
 			return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("the plan of gang %s was given up meanwhile", g.name.Name))
 		}
-		m.phase = reserved
+		g.to(m, reserved)
 	}
 	p.state.Assume(unbound(pod), node)
 	return nil
@@ -61,7 +61,8 @@ func (p *Plugin) Unreserve(_ context.Context, s fwk.CycleState, pod *corev1.Pod,
 		return // What it held was given back before.
 	}
 	if m.phase == released {
-		m.phase, m.node, g.called = idle, "", ""
+		g.to(m, idle)
+		m.node, g.called = "", ""
 		if p.state.Forget(pod.UID) {
 			p.tidings()
 		}
@@ -85,9 +86,14 @@ func (p *Plugin) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ 
 	if n := g.count(planned); n > 0 {
 		return fwk.NewStatus(fwk.Wait, fmt.Sprintf("waiting for %d more pods of gang %s to have their node", n, g.name.Name)), p.args.PermitTimeout.Duration
 	}
+	// A gang that has been placed may have lost members since; what comes joins those that are left.
+	if ask, _ := g.ask(); !g.started() && g.count(reserved) < ask.Min {
+		return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("the plan of gang %s is for fewer pods than it needs", g.name.Name)), 0
+	}
 	g.misses = 0
+	g.forgive()
 	for _, m := range g.in(reserved) {
-		m.phase = released
+		g.to(m, released)
 		if waiting := p.handle.GetWaitingPod(m.pod.UID); waiting != nil {
 			waiting.Allow(Name)
 		}
@@ -105,7 +111,8 @@ func (p *Plugin) PostBind(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, 
 	defer p.mu.Unlock()
 	if g := p.roster.of[pod.UID]; g != nil {
 		m := g.members[pod.UID]
-		m.phase, m.node = bound, node
+		g.to(m, bound)
+		m.node = node
 		p.boundWhole(g)
 	}
 }
@@ -116,7 +123,8 @@ func (d *desk) giveBack(g *gang, why string) {
 	freed := false
 	for _, m := range g.in(planned, reserved) {
 		was := m.phase
-		m.phase, m.node = idle, ""
+		g.to(m, idle)
+		m.node = ""
 		freed = d.state.Forget(m.pod.UID) || freed
 		if was == reserved {
 			if waiting := d.handle.GetWaitingPod(m.pod.UID); waiting != nil {
@@ -164,7 +172,7 @@ func (p *Plugin) PostFilter(_ context.Context, s fwk.CycleState, pod *corev1.Pod
 	}
 	g.misses++
 	if !lag || g.misses > mostMisses {
-		g.avoid[c.node] = p.clock.Now()
+		g.refusedBy(c.node, g.members[pod.UID], p.clock.Now())
 	}
 	p.giveBack(g, fmt.Sprintf("node %s refused pod %s", c.node, pod.Name))
 	if leader := g.leader(); leader != nil {
@@ -186,6 +194,9 @@ func pause(misses int) time.Duration {
 // refusedAlone has a pod without a gang tried again, by the stock plugins alone if another plugin
 // refused the engine's choice for something that it does not see.
 func (p *Plugin) refusedAlone(pod *corev1.Pod, lag bool) {
+	if p.gone(pod) {
+		return
+	}
 	a := p.alone[pod.UID]
 	if a == nil {
 		a = &alone{}

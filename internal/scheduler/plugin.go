@@ -100,8 +100,9 @@ func concerns(pod *corev1.Pod) bool {
 	return name != ""
 }
 
-// Less orders the queue: by priority, then by age, where a gang is as old as its first pod, so
-// that its members come one after the other.
+// Less orders the queue: by priority, then by age, where a gang is as old as its first pod. At equal
+// age pods by themselves come first, then one gang after the other, so that the members of a gang
+// are beside each other. A pod by itself is no different from others of its priority and age.
 func (p *Plugin) Less(a, b fwk.QueuedPodInfo) bool {
 	podA, podB := a.GetPodInfo().GetPod(), b.GetPodInfo().GetPod()
 	if x, y := corev1helpers.PodPriority(podA), corev1helpers.PodPriority(podB); x != y {
@@ -109,18 +110,18 @@ func (p *Plugin) Less(a, b fwk.QueuedPodInfo) bool {
 	}
 	keyA, gangA := gangKey(podA)
 	keyB, gangB := gangKey(podB)
-	if gangA && gangB && keyA == keyB {
-		x, y := &member{pod: podA, rank: rank(podA)}, &member{pod: podB, rank: rank(podB)}
-		return byRank(x, y) < 0
-	}
-	ageA, ageB := a.GetTimestamp(), b.GetTimestamp()
-	if gangA || gangB {
-		ageA, ageB = p.age(podA, ageA), p.age(podB, ageB)
-	}
-	if !ageA.Equal(ageB) {
+	if ageA, ageB := p.age(podA, a.GetTimestamp()), p.age(podB, b.GetTimestamp()); !ageA.Equal(ageB) {
 		return ageA.Before(ageB)
 	}
-	return gangA && gangB && keyA.String() < keyB.String()
+	switch {
+	case gangA != gangB:
+		return gangB
+	case !gangA:
+		return false
+	case keyA != keyB:
+		return keyA.String() < keyB.String()
+	}
+	return byRank(&member{pod: podA, rank: rank(podA)}, &member{pod: podB, rank: rank(podB)}) < 0
 }
 
 // age returns since when the pod's gang is there; for a pod by itself that is the given time.

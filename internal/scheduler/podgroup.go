@@ -9,9 +9,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	toolscache "k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -71,12 +73,15 @@ func (d *desk) noteGroup(pod *corev1.Pod, gone bool) {
 	}
 	g := d.groups[key]
 	if gone || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil {
-		if g == nil {
+		if g == nil || g.pods[pod.UID] == nil {
 			return
 		}
-		if delete(g.pods, pod.UID); len(g.pods) == 0 {
+		delete(g.pods, pod.UID)
+		if len(g.pods) == 0 {
 			delete(d.groups, key)
+			return
 		}
+		d.release(g)
 		return
 	}
 	if g == nil {
@@ -96,6 +101,42 @@ func (d *desk) release(g *group) {
 		g.refusal = ""
 		d.activate(0, slices.Collect(maps.Values(g.pods))...)
 	}
+}
+
+// releaseNamed releases the PodGroup of the name, if its pods wait.
+func (d *desk) releaseNamed(key types.NamespacedName) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if g := d.groups[key]; g != nil {
+		d.release(g)
+	}
+}
+
+// feedGroups has PodGroups that were refused tried again when they ask for something else, or are
+// no more: who waits for room is woken by room, but who was refused for what it says is not.
+func (d *desk) feedGroups(informer toolscache.SharedIndexInformer) error {
+	_, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { d.onGroup(nil, obj) },
+		UpdateFunc: d.onGroup,
+		DeleteFunc: func(obj any) { d.onGroup(nil, last(obj)) },
+	})
+	if err != nil {
+		return fmt.Errorf("watching PodGroups: %w", err)
+	}
+	return nil
+}
+
+// onGroup releases a PodGroup that changed. What is written into its status is no change: the
+// refusal is.
+func (d *desk) onGroup(old, obj any) {
+	now, ok := obj.(*schedulingv1alpha2.PodGroup)
+	if !ok {
+		return
+	}
+	if was, ok := old.(*schedulingv1alpha2.PodGroup); ok && was.UID == now.UID && equality.Semantic.DeepEqual(was.Spec, now.Spec) {
+		return
+	}
+	d.releaseNamed(types.NamespacedName{Namespace: now.Namespace, Name: now.Name})
 }
 
 // preEnqueueGroup keeps the pods of a PodGroup that was refused out of the queue: left to itself, the
@@ -176,7 +217,9 @@ func (p *Plugin) planGroup(object *schedulingv1alpha2.PodGroup, pods []*corev1.P
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, pod := range pods {
-		p.noteGroup(pod, false)
+		if !p.gone(pod) {
+			p.noteGroup(pod, false)
+		}
 	}
 	g := p.groups[types.NamespacedName{Namespace: object.Namespace, Name: object.Name}]
 	if g == nil {
@@ -190,7 +233,7 @@ func (p *Plugin) planGroup(object *schedulingv1alpha2.PodGroup, pods []*corev1.P
 		return nil, "", g.refusal
 	}
 	g.ask = ask
-	g.asked = state.PodsAsked{Parts: parts(members), Kept: kept, Avoid: p.avoidedBy(g)}
+	g.asked = state.PodsAsked{Parts: parts(members, itself), Kept: kept, Avoid: p.avoidedBy(g)}
 	if ask.Min < ask.Size {
 		g.asked.Least = max(1, ask.Min-len(kept))
 	}
@@ -206,7 +249,7 @@ func (p *Plugin) planGroup(object *schedulingv1alpha2.PodGroup, pods []*corev1.P
 	g.plan = map[types.UID]string{}
 	next := make([]int, len(d.Groups))
 	for _, m := range members {
-		i := slices.IndexFunc(g.asked.Parts, func(p state.PodPart) bool { return alike(p.Pod, m.pod) })
+		i := partOf(g.asked.Parts, m.pod)
 		if next[i] < len(d.Groups[i].Nodes) {
 			g.plan[m.pod.UID] = d.Groups[i].Nodes[next[i]]
 			next[i]++

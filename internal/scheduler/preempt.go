@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,8 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/reyisjones/gpu-orchestrator/core/cluster"
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
 	"github.com/reyisjones/gpu-orchestrator/internal/state"
 	"github.com/reyisjones/gpu-orchestrator/internal/telemetry"
@@ -52,7 +55,7 @@ func (p *Plugin) preempt(pod *corev1.Pod) (*fwk.PostFilterResult, *fwk.Status) {
 	default:
 		return nil, refuse("") // It waits for something else than room.
 	}
-	d, gone, why := p.findVictims(&ask, q)
+	d, gone, why := p.findVictims(&ask, q, corev1helpers.PodPriority(pod))
 	if len(gone) == 0 {
 		return nil, refuse(why)
 	}
@@ -87,34 +90,34 @@ func (p *Plugin) preempt(pod *corev1.Pod) (*fwk.PostFilterResult, *fwk.Status) {
 
 // findVictims asks the engine whose place to take, and asks again without those whose disruption
 // budgets forbid it.
-func (p *Plugin) findVictims(ask *state.PodGang, q state.PodsAsked) (d placement.Decision, gone []*corev1.Pod, why string) {
+func (p *Plugin) findVictims(ask *state.PodGang, q state.PodsAsked, priority int32) (d placement.Decision, gone []*corev1.Pod, why string) {
 	q.Preempts = true
 	for range spareRounds {
 		d, err := p.decide(ask, q)
 		if err != nil || !d.Feasible || len(d.Victims) == 0 {
 			return d, nil, why
 		}
-		gone, spare := p.judgeVictims(d.Victims)
+		gone, spare := p.judgeVictims(d.Victims, priority)
 		if len(spare) == 0 {
 			return d, gone, ""
 		}
 		q.Spare = append(q.Spare, spare...)
-		why = "disruption budgets protect " + strings.Join(q.Spare, ", ")
+		// Their names are nothing that this pod's namespace is to know.
+		why = fmt.Sprintf("disruption budgets protect them or they end already: %d of lower priority", len(q.Spare))
 	}
 	return d, nil, why
 }
 
 // judgeVictims returns the pods that would be evicted, and the victims that cannot be: those whose
 // disruption budgets have not enough left, or that are not what the engine takes them for.
-func (p *Plugin) judgeVictims(list []placement.Victim) (gone []*corev1.Pod, spare []string) {
+func (p *Plugin) judgeVictims(list []placement.Victim, priority int32) (gone []*corev1.Pod, spare []string) {
 	left := p.allowed()
 	for _, v := range list {
 		var own []*corev1.Pod
 		ok := true
 		for _, at := range v.Evicted {
-			namespace, name, _ := strings.Cut(at.Pod.Name, "/")
-			pod, err := p.pods.Pods(namespace).Get(name)
-			if err != nil || pod.Spec.NodeName == "" {
+			pod := p.victim(at)
+			if pod == nil || corev1helpers.PodPriority(pod) >= priority {
 				ok = false
 				break
 			}
@@ -127,6 +130,20 @@ func (p *Plugin) judgeVictims(list []placement.Victim) (gone []*corev1.Pod, spar
 		gone = append(gone, own...)
 	}
 	return gone, spare
+}
+
+// victim returns the pod that the engine would evict, nil if there is none any more: names are used
+// again, and what the pod held its place with may be on its way out.
+func (p *Plugin) victim(at cluster.Placement) *corev1.Pod {
+	namespace, name, _ := strings.Cut(at.Pod.Name, "/")
+	pod, err := p.pods.Pods(namespace).Get(name)
+	if err != nil || pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil {
+		return nil
+	}
+	if n := p.state.Snapshot().Node(pod.Spec.NodeName); n == nil || !slices.Contains(n.Pods, at.Pod) {
+		return nil
+	}
+	return pod
 }
 
 // budget is a disruption budget with what is left of it.
@@ -155,9 +172,10 @@ func (d *desk) allowed() budgets {
 
 func newBudget(o *policyv1.PodDisruptionBudget) *budget {
 	selector, err := metav1.LabelSelectorAsSelector(o.Spec.Selector)
-	if err != nil || selector.Empty() {
-		return nil // It selects nothing.
+	if err != nil {
+		return nil // The API server admits none.
 	}
+	// One that is empty selects all pods of the namespace, none at all no pod.
 	return &budget{namespace: o.Namespace, selector: selector, left: o.Status.DisruptionsAllowed}
 }
 

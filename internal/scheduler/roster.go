@@ -3,13 +3,14 @@ package scheduler
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/utils/ptr"
 
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/internal/state"
@@ -43,6 +44,8 @@ type member struct {
 	round int
 	// told is the last thing that it was told of why it waits.
 	told string
+	// avoid are nodes that refused it.
+	avoid map[string]bool
 }
 
 // gang is pods that are placed together.
@@ -53,11 +56,18 @@ type gang struct {
 	// counted says that it was bound whole before.
 	counted bool
 	members map[types.UID]*member
+	// at counts the members by phase. head is the first by rank, lead the first of those without a
+	// node; nil until somebody asks. The queue asks about each member with its lock held: going
+	// through all of them for that would take the square of their number.
+	at         [bound + 1]int
+	head, lead *member
 	// round counts its plans.
 	round int
 	// avoid are nodes that refused a member, with the time of it; misses counts refusals for lack
-	// of room, which the plan had seen.
+	// of room, which the plan had seen. With each, there was no room without those nodes: each
+	// member avoids only those that refused it.
 	avoid  map[string]time.Time
+	each   bool
 	misses int
 	// refusal is why there was no room for it, "" if that was not asked or there was.
 	refusal string
@@ -71,7 +81,7 @@ type gang struct {
 	// are to be told why they wait.
 	changed time.Time
 	tell    bool
-	// checked remembers problem, which is what members contradict each other in.
+	// checked says that problem, what members contradict each other in, is known of all of them.
 	checked bool
 	problem error
 }
@@ -114,23 +124,79 @@ func (r *roster) note(pod *corev1.Pod, now time.Time) *gang {
 	}
 	m := g.members[pod.UID]
 	if m == nil {
-		m = &member{}
-		g.members[pod.UID], r.of[pod.UID] = m, g
+		m = newMember(pod)
+		r.of[pod.UID] = g
+		g.join(m)
 		g.moved(now)
-	}
-	if m.pod == nil || m.pod.ResourceVersion != pod.ResourceVersion {
-		was, bad := m.ask, m.err
-		m.ask, m.err = state.GangOf(pod)
-		m.rank = rank(pod)
-		if m.ask != was || (m.err == nil) != (bad == nil) {
+		if made := pod.CreationTimestamp.Time; made.Before(g.since) {
+			g.since = made
+		}
+	} else if m.pod.ResourceVersion != pod.ResourceVersion {
+		is := newMember(pod)
+		if is.rank != m.rank {
+			g.head, g.lead = nil, nil
+		}
+		says := is.ask != m.ask || (is.err == nil) != (m.err == nil)
+		if says {
 			g.moved(now)
 		}
+		g.checked = g.checked && !says && is.err == nil
+		m.rank, m.ask, m.err = is.rank, is.ask, is.err
 	}
 	m.pod = pod
 	if pod.Spec.NodeName != "" {
-		m.phase, m.node = bound, pod.Spec.NodeName
+		g.to(m, bound)
+		m.node = pod.Spec.NodeName
 	}
 	return g
+}
+
+func newMember(pod *corev1.Pod) *member {
+	m := &member{pod: pod, rank: rank(pod)}
+	m.ask, m.err = state.GangOf(pod)
+	return m
+}
+
+// join adds a member. What the others are found to agree in is asked of the new one alone.
+func (g *gang) join(m *member) {
+	if head := g.eldest(); head != nil && g.checked && g.problem == nil {
+		g.problem = differ(head, m)
+	}
+	g.members[m.pod.UID] = m
+	g.at[m.phase]++
+	if g.head != nil && byRank(m, g.head) < 0 {
+		g.head = m
+	}
+	if g.lead != nil && byRank(m, g.lead) < 0 {
+		g.lead = m
+	}
+}
+
+// leave takes a member out.
+func (g *gang) leave(m *member) {
+	delete(g.members, m.pod.UID)
+	g.at[m.phase]--
+	if m == g.head {
+		g.head = nil
+	}
+	if m == g.lead {
+		g.lead = nil
+	}
+	// Whoever agreed still does.
+	g.checked = g.checked && g.problem == nil
+}
+
+// to has a member be in the phase.
+func (g *gang) to(m *member, next phase) {
+	g.at[m.phase]--
+	m.phase = next
+	g.at[next]++
+	switch {
+	case m == g.lead && next != idle:
+		g.lead = nil
+	case g.lead != nil && next == idle && byRank(m, g.lead) < 0:
+		g.lead = m
+	}
 }
 
 // drop forgets a pod. It returns its gang, nil if it had none.
@@ -140,7 +206,7 @@ func (r *roster) drop(uid types.UID, now time.Time) *gang {
 		return nil
 	}
 	delete(r.of, uid)
-	delete(g.members, uid)
+	g.leave(g.members[uid])
 	g.moved(now)
 	if len(g.members) == 0 {
 		delete(r.gangs, g.name)
@@ -150,7 +216,7 @@ func (r *roster) drop(uid types.UID, now time.Time) *gang {
 
 // moved forgets what was found about the gang as it was before a member came or went.
 func (g *gang) moved(now time.Time) {
-	g.changed, g.checked, g.refusal, g.called, g.tell = now, false, "", "", false
+	g.changed, g.refusal, g.called, g.tell = now, "", "", false
 }
 
 // rank returns the number that a pod has in its gang, -1 if nothing numbers it.
@@ -185,10 +251,8 @@ func (g *gang) in(phases ...phase) []*member {
 // count returns how many members are in one of the phases.
 func (g *gang) count(phases ...phase) int {
 	n := 0
-	for _, m := range g.members {
-		if slices.Contains(phases, m.phase) {
-			n++
-		}
+	for _, in := range phases {
+		n += g.at[in]
 	}
 	return n
 }
@@ -202,48 +266,85 @@ func (g *gang) leader() *member {
 	if m := g.members[g.first]; m != nil && m.phase == idle {
 		return m
 	}
-	var first *member
-	for _, m := range g.members {
-		if m.phase == idle && (first == nil || byRank(m, first) < 0) {
-			first = m
+	if g.lead == nil && g.at[idle] > 0 {
+		for _, m := range g.members {
+			if m.phase == idle && (g.lead == nil || byRank(m, g.lead) < 0) {
+				g.lead = m
+			}
 		}
 	}
-	return first
+	return g.lead
+}
+
+// eldest returns the first member by rank, nil if there is none.
+func (g *gang) eldest() *member {
+	if g.head == nil {
+		for _, m := range g.members {
+			if g.head == nil || byRank(m, g.head) < 0 {
+				g.head = m
+			}
+		}
+	}
+	return g.head
 }
 
 // ask returns what the gang asks for, or what its members contradict each other in.
 func (g *gang) ask() (state.PodGang, error) {
-	all := slices.SortedFunc(maps.Values(g.members), byRank)
-	first := all[0]
+	head := g.eldest()
 	if !g.checked {
-		g.checked, g.problem = true, contradiction(all)
+		g.checked, g.problem = true, g.contradiction(head)
 	}
-	return first.ask, g.problem
+	if n := len(g.members); g.problem == nil && n > head.ask.Size {
+		return head.ask, fmt.Errorf("gang %s contradicts itself: %s is %d, and there are %d pods: say how many there are",
+			g.name.Name, gpuv1alpha1.GangSizeLabel, head.ask.Size, n)
+	}
+	return head.ask, g.problem
 }
 
-// contradiction returns what is wrong with what the members say.
-func contradiction(all []*member) error {
-	first := all[0]
-	for _, m := range all {
-		switch {
-		case m.err != nil:
-			return fmt.Errorf("pod %s: %w", m.pod.Name, m.err)
-		case m.ask.Size != first.ask.Size:
-			return fmt.Errorf("gang %s contradicts itself: %s of pod %s is %d and of pod %s it is %d: make them equal",
-				m.ask.Name.Name, gpuv1alpha1.GangSizeLabel, first.pod.Name, first.ask.Size, m.pod.Name, m.ask.Size)
-		case m.ask != first.ask:
-			return fmt.Errorf("gang %s contradicts itself: the annotations %s* of pods %s and %s differ: make them equal",
-				m.ask.Name.Name, "gpu.warp.dev/", first.pod.Name, m.pod.Name)
-		case m.pod.Spec.SchedulerName != first.pod.Spec.SchedulerName:
-			return fmt.Errorf("gang %s contradicts itself: pod %s asks for scheduler %q and pod %s for %q: make them equal",
-				m.ask.Name.Name, first.pod.Name, first.pod.Spec.SchedulerName, m.pod.Name, m.pod.Spec.SchedulerName)
+// contradiction returns what is wrong with what the members say: the first by rank of those that
+// say something else than the head.
+func (g *gang) contradiction(head *member) error {
+	var worst *member
+	for _, m := range g.members {
+		if (worst == nil || byRank(m, worst) < 0) && differ(head, m) != nil {
+			worst = m
 		}
 	}
-	if len(all) > first.ask.Size {
-		return fmt.Errorf("gang %s contradicts itself: %s is %d, and there are %d pods: say how many there are",
-			first.ask.Name.Name, gpuv1alpha1.GangSizeLabel, first.ask.Size, len(all))
+	if worst == nil {
+		return nil
+	}
+	return differ(head, worst)
+}
+
+// differ returns what is wrong with what a member says beside another.
+func differ(first, m *member) error {
+	switch {
+	case first.err != nil:
+		return fmt.Errorf("pod %s: %w", first.pod.Name, first.err)
+	case m.err != nil:
+		return fmt.Errorf("pod %s: %w", m.pod.Name, m.err)
+	case m.ask.Size != first.ask.Size:
+		return fmt.Errorf("gang %s contradicts itself: %s of pod %s is %d and of pod %s it is %d: make them equal",
+			m.ask.Name.Name, gpuv1alpha1.GangSizeLabel, first.pod.Name, first.ask.Size, m.pod.Name, m.ask.Size)
+	case m.ask != first.ask:
+		return fmt.Errorf("gang %s contradicts itself: the annotations %s* of pods %s and %s differ: make them equal",
+			m.ask.Name.Name, "gpu.warp.dev/", first.pod.Name, m.pod.Name)
+	case m.pod.Spec.SchedulerName != first.pod.Spec.SchedulerName:
+		return fmt.Errorf("gang %s contradicts itself: pod %s asks for scheduler %q and pod %s for %q: make them equal",
+			m.ask.Name.Name, first.pod.Name, first.pod.Spec.SchedulerName, m.pod.Name, m.pod.Spec.SchedulerName)
+	// The gang evicts as one: no pod may lend the others its priority.
+	case corev1helpers.PodPriority(m.pod) != corev1helpers.PodPriority(first.pod):
+		return fmt.Errorf("gang %s contradicts itself: the priority of pod %s is %d and of pod %s it is %d: make them equal",
+			m.ask.Name.Name, first.pod.Name, corev1helpers.PodPriority(first.pod), m.pod.Name, corev1helpers.PodPriority(m.pod))
+	case preemptionPolicy(m.pod) != preemptionPolicy(first.pod):
+		return fmt.Errorf("gang %s contradicts itself: preemptionPolicy of pod %s is %s and of pod %s it is %s: make them equal",
+			m.ask.Name.Name, first.pod.Name, preemptionPolicy(first.pod), m.pod.Name, preemptionPolicy(m.pod))
 	}
 	return nil
+}
+
+func preemptionPolicy(pod *corev1.Pod) corev1.PreemptionPolicy {
+	return ptr.Deref(pod.Spec.PreemptionPolicy, corev1.PreemptLowerPriority)
 }
 
 // complete tells whether all pods that the gang waits for are there. An elastic gang goes without
@@ -258,12 +359,6 @@ func (g *gang) complete(now time.Time, patience time.Duration) bool {
 func (g *gang) missing() string {
 	ask, _ := g.ask()
 	return fmt.Sprintf("waiting for %d of %d pods of gang %s", ask.Size-len(g.members), ask.Size, g.name.Name)
-}
-
-// avoided returns the nodes that refused a member within the given time.
-func (g *gang) avoided(now time.Time, within time.Duration) []string {
-	maps.DeleteFunc(g.avoid, func(_ string, at time.Time) bool { return now.Sub(at) > within })
-	return slices.Sorted(maps.Keys(g.avoid))
 }
 
 // kept returns the nodes of members that have one.

@@ -133,20 +133,36 @@ func (s *stage) member(gang string, rank, size int, gpus int64) *corev1.Pod {
 // add creates pods: the informers and the queue are told.
 func (s *stage) add(pods ...*corev1.Pod) {
 	for _, p := range pods {
-		s.pods[p.UID] = p
-		s.plugin.onPod(p)
+		s.tell(p)
 		s.handle.add(p)
 	}
 }
 
+// tell has the informers take in a pod as it is now.
+func (s *stage) tell(p *corev1.Pod) {
+	s.pods[p.UID] = p
+	if err := s.handle.factory.Core().V1().Pods().Informer().GetStore().Update(p); err != nil {
+		s.t.Fatal(err)
+	}
+	s.plugin.onPod(p)
+}
+
+// lose has the informers take in that a pod is gone.
+func (s *stage) lose(p *corev1.Pod) {
+	delete(s.pods, p.UID)
+	if err := s.handle.factory.Core().V1().Pods().Informer().GetStore().Delete(p); err != nil {
+		s.t.Fatal(err)
+	}
+	s.plugin.dropPod(p)
+}
+
 // remove deletes a pod, whatever it is doing.
 func (s *stage) remove(p *corev1.Pod) {
-	delete(s.pods, p.UID)
 	s.handle.mu.Lock()
 	delete(s.handle.queue, p.UID)
 	w := s.handle.waiting[p.UID]
 	s.handle.mu.Unlock()
-	s.plugin.dropPod(p)
+	s.lose(p)
 	if w != nil {
 		w.Reject(Name, "deleted")
 	}
@@ -214,8 +230,6 @@ func (s *stage) stock(pod *corev1.Pod) string {
 // cycle is what kube-scheduler does with a pod that it popped.
 func (s *stage) cycle(pod *corev1.Pod) {
 	ctx, state := context.Background(), framework.NewCycleState()
-	next := framework.NewPodsToActivate()
-	state.Write(framework.PodsToActivateKey, next)
 	result, status := s.plugin.PreFilter(ctx, state, pod, nil)
 	statuses := framework.NewDefaultNodeToStatus()
 	node := ""
@@ -257,7 +271,6 @@ func (s *stage) cycle(pod *corev1.Pod) {
 	default:
 		s.bind(pod, state, node)
 	}
-	s.handle.Activate(klog.Background(), next.Map)
 }
 
 func (s *stage) bind(pod *corev1.Pod, state fwk.CycleState, node string) {
@@ -273,8 +286,7 @@ func (s *stage) bind(pod *corev1.Pod, state fwk.CycleState, node string) {
 	s.plugin.PostBind(context.Background(), state, pod, node)
 	bound := pod.DeepCopy()
 	bound.Spec.NodeName, bound.ResourceVersion = node, pod.ResourceVersion+"b"
-	s.pods[pod.UID] = bound
-	s.plugin.onPod(bound)
+	s.tell(bound)
 }
 
 // finish ends the waiting of those who were told to go on, or not to.

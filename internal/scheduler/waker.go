@@ -72,7 +72,7 @@ func (d *desk) wake(cache *placement.Cache) {
 			continue
 		}
 		// The trial only gets fuller: what had no room in it has none later.
-		key := fmt.Sprintf("%v %v", r.Groups, r.Avoid)
+		key := questionKey(&r)
 		if hopeless[key] {
 			continue
 		}
@@ -86,6 +86,16 @@ func (d *desk) wake(cache *placement.Cache) {
 		}
 		w.send()
 	}
+}
+
+// questionKey is equal for questions that have the same answer: where one has no room, neither has
+// the other. Rules are left out: no pod by itself has any, and they would be told by their address.
+func questionKey(r *placement.Request) string {
+	groups := slices.Clone(r.Groups)
+	for i := range groups {
+		groups[i].Pod.Rules = nil
+	}
+	return fmt.Sprintf("%#v %#v %#v", groups, r.Sets, r.Avoid)
 }
 
 // refused lists whom the engine refused, in the order of the queue.
@@ -146,10 +156,10 @@ func (d *desk) tend() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.clock.Now()
+	d.sweep()
 	d.tendVictims(now)
 	for _, g := range d.roster.gangs {
-		before := len(g.avoid)
-		if len(g.avoided(now, d.args.AvoidNodeFor.Duration)) < before {
+		if g.expire(now, d.args.AvoidNodeFor.Duration) {
 			d.tidings()
 		}
 		d.gathered(g)
