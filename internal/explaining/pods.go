@@ -22,6 +22,7 @@ import (
 
 // Pod explains a pod: by the GPUWorkload that it belongs to, by its gang, or by itself.
 func (e *Explainer) Pod(ctx context.Context, ask Ask) (*explainv1alpha1.Explanation, error) {
+	ask = ask.drawn()
 	var pod corev1.Pod
 	if err := e.Cache.Get(ctx, ask.Name, &pod); err != nil {
 		return nil, fmt.Errorf("reading the pod: %w", err)
@@ -51,7 +52,7 @@ func (e *Explainer) Pod(ctx context.Context, ask Ask) (*explainv1alpha1.Explanat
 		say(answer, explainv1alpha1.VerdictPlaced, explain.Running, fmt.Sprintf("bound to %s by %s", pod.Spec.NodeName, schedulerOf(&pod)))
 		answer.Runs = true
 		answer.Placement = &explainv1alpha1.Placement{Nodes: []explainv1alpha1.NodeRanks{{Node: pod.Spec.NodeName, Ranks: "0"}}}
-		answer.History = e.history(ask.Name)
+		answer.History = e.history(ask)
 		return answer, nil
 	}
 	gang, err := state.GangOf(&pod)
@@ -69,7 +70,7 @@ func (e *Explainer) Pod(ctx context.Context, ask Ask) (*explainv1alpha1.Explanat
 		}
 		return answer, err
 	}
-	answer.History = e.history(ask.Name)
+	answer.History = e.history(ask)
 	if err != nil {
 		return invalid(answer, err)
 	}
@@ -124,12 +125,13 @@ func (e *Explainer) gangPods(ctx context.Context, name types.NamespacedName) (fo
 // Gang explains pods that say by their labels, or by their PodGroup, that they stand or fall
 // together.
 func (e *Explainer) Gang(ctx context.Context, ask Ask) (*explainv1alpha1.Explanation, error) {
+	ask = ask.drawn()
 	pods, grouped, err := e.gangPods(ctx, ask.Name)
 	if err != nil {
 		return nil, err
 	}
 	answer := e.answer(ask, "gang")
-	answer.History = e.history(ask.Name)
+	answer.History = e.history(ask)
 	m, ended := members{}, 0
 	for i := range pods {
 		pod := &pods[i]
