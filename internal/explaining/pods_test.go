@@ -144,3 +144,36 @@ func TestGangsOfPods(t *testing.T) {
 		t.Errorf("no such gang: %v", err)
 	}
 }
+
+// A gang's pods need not be alike: a leader without GPUs does not stand for its workers.
+func TestGangsOfUnequalPods(t *testing.T) {
+	for name, c := range map[string]struct {
+		sizes   []int64
+		size    int
+		verdict string
+		reason  explain.Reason
+	}{
+		"a leader and workers for whom there is no room": {[]int64{0, 8, 8}, 3, "ASK", explain.NotEnoughGPUs},
+		"of whom most are not there yet":                 {[]int64{0, 8, 8}, 4, "ASK", explain.NotEnoughGPUs},
+		"a leader who is the largest":                    {[]int64{8, 4}, 2, "WAIT", explain.OtherScheduler},
+		"for all of whom there is room":                  {[]int64{1, 4, 4}, 3, "WAIT", explain.OtherScheduler},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 3)
+			w.pod("other", "n0", 8)
+			if c.verdict == "ASK" {
+				w.pod("another", "n1", 8)
+			}
+			for i, gpus := range c.sizes {
+				w.pod(fmt.Sprintf("g-%d", i), "", gpus, inGang("g", c.size))
+			}
+			e, err := w.explainer(t).Gang(t.Context(), Ask{Name: types.NamespacedName{Namespace: "team", Name: "g"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Verdict != c.verdict || e.Reason != string(c.reason) {
+				t.Errorf("%s, %s: %s", e.Verdict, e.Reason, e.Message)
+			}
+		})
+	}
+}
