@@ -1,9 +1,13 @@
 package extender
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	schedulerconfig "k8s.io/kube-scheduler/config/v1"
 	"sigs.k8s.io/yaml"
 
@@ -50,6 +54,36 @@ func TestConfigurationThatContradictsItself(t *testing.T) {
 	c.RequestMiB = 0
 	if err := c.Validate(); err == nil {
 		t.Error("no request is small enough, and nothing is said")
+	}
+}
+
+// The kubelet has no certificate: it asks where none is needed, and what is served there.
+func TestProbesHaveAPortOfTheirOwn(t *testing.T) {
+	data, err := config.FS.ReadFile("extender/deployment.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d appsv1.Deployment
+	if err := yaml.UnmarshalStrict(data, &d); err != nil {
+		t.Fatal(err)
+	}
+	container := d.Spec.Template.Spec.Containers[0]
+	ports := map[string]string{}
+	for _, p := range container.Ports {
+		ports[p.Name] = fmt.Sprintf(":%d", p.ContainerPort)
+	}
+	for _, probe := range []*corev1.Probe{container.LivenessProbe, container.ReadinessProbe} {
+		if at := ports[probe.HTTPGet.Port.String()]; at != DefaultConfig().ProbeAddress || probe.HTTPGet.Scheme == corev1.URISchemeHTTPS {
+			t.Errorf("%s is asked at %q", probe.HTTPGet.Path, at)
+		}
+	}
+	if ports["https"] != DefaultConfig().Serving.Address || ports["metrics"] != DefaultConfig().MetricsAddress {
+		t.Errorf("ports are %v", ports)
+	}
+	c := DefaultConfig()
+	c.Serving, c.ProbeAddress = Serving{Address: "127.0.0.1:8888", Insecure: true}, "8081"
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "--health-probe-bind-address") {
+		t.Errorf("no host and port: %v", err)
 	}
 }
 

@@ -74,13 +74,19 @@ type handler struct {
 	catchUp time.Duration
 }
 
-// routes returns all that the extender serves on its port.
+// routes returns what kube-scheduler asks.
 func (h *handler) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/"+verbFilter, h.verb(verbFilter, h.filter))
 	mux.Handle("/"+verbPrioritize, h.verb(verbPrioritize, h.prioritize))
 	mux.Handle("/"+verbPreempt, h.verb(verbPreempt, h.preempt))
 	mux.Handle("/"+verbBind, h.verb(verbBind, h.bind))
+	return mux
+}
+
+// probes returns what the kubelet asks, on a port of its own.
+func (h *handler) probes() http.Handler {
+	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if err := h.ready(); err != nil {

@@ -85,10 +85,11 @@ func TestRequestsThatCannotBeAnswered(t *testing.T) {
 func TestNothingIsAnsweredBeforeEverythingIsRead(t *testing.T) {
 	w := newWorld(t)
 	w.handler.ready = readiness(func() bool { return false }, func() error { return nil })
-	web := httptest.NewServer(w.handler.routes())
+	probes, web := httptest.NewServer(w.handler.probes()), httptest.NewServer(w.handler.routes())
+	defer probes.Close()
 	defer web.Close()
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 503} {
-		r, err := http.Get(web.URL + path)
+		r, err := http.Get(probes.URL + path)
 		if err != nil {
 			t.Fatal(err)
 		}
