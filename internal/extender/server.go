@@ -117,6 +117,15 @@ func failure(code int, format string, args ...any) error {
 	return &httpError{code: code, err: fmt.Errorf(format, args...)}
 }
 
+// unreadable is the answer to a body that says what it must not, or too much.
+func unreadable(err error) error {
+	var tooMany *tooManyError
+	if errors.As(err, &tooMany) {
+		return failure(http.StatusRequestEntityTooLarge, "%w", err)
+	}
+	return failure(http.StatusBadRequest, "%w", err)
+}
+
 // verb reads a request, has it answered and sends the answer. What is wrong with the request itself
 // is an HTTP error that says so.
 func (h *handler) verb(name string, run func(ctx context.Context, body []byte) (answer, error)) http.Handler {
@@ -218,7 +227,7 @@ func send(w http.ResponseWriter, result any) error {
 func (h *handler) filter(ctx context.Context, body []byte) (answer, error) {
 	a, err := readArgs(body)
 	if err != nil {
-		return answer{}, failure(http.StatusBadRequest, "%w", err)
+		return answer{}, unreadable(err)
 	}
 	if err := h.awaitSeen(ctx, a.pod); err != nil {
 		return answer{}, err
@@ -237,7 +246,7 @@ func (h *handler) filter(ctx context.Context, body []byte) (answer, error) {
 func (h *handler) prioritize(_ context.Context, body []byte) (answer, error) {
 	a, err := readArgs(body)
 	if err != nil {
-		return answer{}, failure(http.StatusBadRequest, "%w", err)
+		return answer{}, unreadable(err)
 	}
 	list := make(extenderv1.HostPriorityList, len(a.names))
 	for i, score := range h.engine.prioritize(a.pod, a.names) {
@@ -249,7 +258,7 @@ func (h *handler) prioritize(_ context.Context, body []byte) (answer, error) {
 func (h *handler) preempt(ctx context.Context, body []byte) (answer, error) {
 	p, err := readPreemption(body)
 	if err != nil {
-		return answer{}, failure(http.StatusBadRequest, "%w", err)
+		return answer{}, unreadable(err)
 	}
 	if err := h.awaitSeen(ctx, p.pod); err != nil {
 		return answer{}, err
@@ -283,7 +292,7 @@ func (h *handler) awaitSeen(ctx context.Context, pod *corev1.Pod) error {
 func (h *handler) bind(ctx context.Context, body []byte) (answer, error) {
 	b, err := readBinding(body)
 	if err != nil {
-		return answer{}, failure(http.StatusBadRequest, "%w", err)
+		return answer{}, unreadable(err)
 	}
 	result := extenderv1.ExtenderBindingResult{}
 	if err := h.bindPod(ctx, b); err != nil {
