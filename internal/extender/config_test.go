@@ -8,10 +8,16 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	schedulerconfig "k8s.io/kube-scheduler/config/v1"
 	"sigs.k8s.io/yaml"
 
+	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/config"
+	"github.com/reyisjones/gpu-orchestrator/core/placement"
+	"github.com/reyisjones/gpu-orchestrator/internal/manager"
 	"github.com/reyisjones/gpu-orchestrator/internal/state"
 )
 
@@ -37,6 +43,19 @@ func TestExampleOfKubeSchedulersConfiguration(t *testing.T) {
 	}
 	if len(x.ManagedResources) == 0 {
 		t.Error("every pod is asked about")
+	}
+	var managed []string
+	for _, r := range x.ManagedResources {
+		managed = append(managed, r.Name)
+	}
+	for _, name := range []string{"nvidia.com/gpu", "nvidia.com/mig-1g.10gb", "nvidia.com/mig-3g.40gb", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe"} {
+		if !slices.Contains(managed, name) {
+			t.Errorf("nobody is asked about %s", name)
+		}
+	}
+	slices.Sort(managed)
+	if twice := len(managed) - len(slices.Compact(managed)); twice != 0 {
+		t.Errorf("%d resources are there twice", twice)
 	}
 	for _, r := range x.ManagedResources {
 		if !state.IsGPU(r.Name) || r.IgnoredByScheduler {
@@ -84,6 +103,42 @@ func TestProbesHaveAPortOfTheirOwn(t *testing.T) {
 	c.Serving, c.ProbeAddress = Serving{Address: "127.0.0.1:8888", Insecure: true}, "8081"
 	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "--health-probe-bind-address") {
 		t.Errorf("no host and port: %v", err)
+	}
+}
+
+// Workloads of another installation's class are not this one's to evict.
+func TestTheClassIsTheInstallations(t *testing.T) {
+	strategies, err := placement.NewRegistry(placement.Builtin()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := manager.DefaultConfig()
+	settings.ClassName = "ours"
+	world := newState(&settings, strategies)
+	world.SetNode(&corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "a"},
+		Status: corev1.NodeStatus{
+			Allocatable: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8"), "pods": resource.MustParse("110")},
+			Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+		},
+	})
+	for _, class := range []string{"ours", "theirs"} {
+		planned := &gpuv1alpha1.GPUWorkload{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: class, UID: types.UID(class)},
+			Spec:       gpuv1alpha1.GPUWorkloadSpec{ModelName: "m", GPUCount: 1, Parallelism: 1, ClassName: class},
+			Status:     gpuv1alpha1.GPUWorkloadStatus{Phase: gpuv1alpha1.PhaseScheduling, Placement: []gpuv1alpha1.NodePlacement{{Node: "a", Indexes: "0"}}},
+		}
+		world.SetWorkload(planned)
+		(&promises{state: world, defaultImage: "example.com/default"}).keep(planned)
+	}
+	pods := world.Snapshot().Node("a").Pods
+	if len(pods) != 2 {
+		t.Fatalf("%d pods", len(pods))
+	}
+	for _, p := range pods {
+		if p.Workload.Preemptible != (p.Workload.Name == "ns/ours") {
+			t.Errorf("%s may be evicted: %v", p.Workload.Name, p.Workload.Preemptible)
+		}
 	}
 }
 

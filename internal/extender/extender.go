@@ -137,7 +137,7 @@ func (x *Extender) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	world := state.New(state.Levels(x.config.Settings.TopologyLevels), strategies)
+	world := newState(&x.config.Settings, strategies)
 	nothing := func() {}
 	fed, err := world.Feed(ctx, mgr.GetCache(), nothing, nothing)
 	if err != nil {
@@ -189,6 +189,13 @@ func (x *Extender) Run(ctx context.Context) error {
 		return fmt.Errorf("running the extender: %w", err)
 	}
 	return nil
+}
+
+// newState returns the state of a cluster of which nothing is known yet.
+func newState(settings *manager.Config, strategies *placement.Registry) *state.State {
+	world := state.New(state.Levels(settings.TopologyLevels), strategies)
+	world.SetClass(settings.ClassName)
+	return world
 }
 
 // serveProbes answers the kubelet, whatever becomes of the connections of the verbs.
