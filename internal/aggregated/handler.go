@@ -31,7 +31,7 @@ type Answerer interface {
 	Pod(ctx context.Context, ask explaining.Ask) (*explainv1alpha1.Explanation, error)
 	Gang(ctx context.Context, ask explaining.Ask) (*explainv1alpha1.Explanation, error)
 	Scenario(ctx context.Context, ask explaining.Ask) (*explainv1alpha1.Scenario, error)
-	Decided(q decisions.Query) *explainv1alpha1.DecisionList
+	Decided(q decisions.Query, sees func(namespace string) bool) *explainv1alpha1.DecisionList
 }
 
 // The resources, and what of them can be asked for.
@@ -183,12 +183,12 @@ func (h *handler) find(r *http.Request, info *request.RequestInfo) (any, error) 
 	case workloads + "/" + scenario:
 		return h.answer.Scenario(r.Context(), ask)
 	case decided, workloads + "/" + decided:
-		return h.decisions(info, query.Get)
+		return h.decisions(info, query.Get, ask.Sees)
 	}
 	return nil, apierrors.NewNotFound(resourceOf(info), info.Name)
 }
 
-func (h *handler) decisions(info *request.RequestInfo, query func(string) string) (any, error) {
+func (h *handler) decisions(info *request.RequestInfo, query func(string) string, sees func(string) bool) (any, error) {
 	q := decisions.Query{Namespace: info.Namespace, Name: info.Name, Outcome: decisions.Outcome(query("outcome"))}
 	if text := query("limit"); text != "" {
 		n, err := strconv.Atoi(text)
@@ -204,7 +204,7 @@ func (h *handler) decisions(info *request.RequestInfo, query func(string) string
 		}
 		q.Since = at
 	}
-	return h.answer.Decided(q), nil
+	return h.answer.Decided(q, sees), nil
 }
 
 // sees tells of which namespaces the asker may know what runs there: those about which they may

@@ -3,6 +3,7 @@ package aggregated
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
 
 	explainv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/explain/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/internal/decisions"
@@ -27,6 +29,7 @@ const base = "/apis/explain.gpu.warp.dev/v1alpha1/"
 type oracle struct {
 	asked []explaining.Ask
 	query decisions.Query
+	sees  func(string) bool
 }
 
 func (o *oracle) answer(ask explaining.Ask, subject string) (*explainv1alpha1.Explanation, error) {
@@ -53,8 +56,8 @@ func (o *oracle) Scenario(context.Context, explaining.Ask) (*explainv1alpha1.Sce
 	return &explainv1alpha1.Scenario{File: "request: {}\n"}, nil
 }
 
-func (o *oracle) Decided(q decisions.Query) *explainv1alpha1.DecisionList {
-	o.query = q
+func (o *oracle) Decided(q decisions.Query, sees func(string) bool) *explainv1alpha1.DecisionList {
+	o.query, o.sees = q, sees
 	return &explainv1alpha1.DecisionList{Items: []explainv1alpha1.Decision{}}
 }
 
@@ -152,5 +155,35 @@ func TestWhatIsAskedArrives(t *testing.T) {
 	want := decisions.Query{Namespace: "team", Name: "known", Outcome: decisions.Refused, Limit: 3, Since: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)}
 	if o.query != want {
 		t.Errorf("%+v", o.query)
+	}
+	if o.sees == nil || !o.sees("team") || o.sees("other") {
+		t.Error("alice is told of decisions as if she saw all, or nothing")
+	}
+}
+
+// A right that cannot be looked up is none.
+func TestAnErrorIsNoRight(t *testing.T) {
+	may := authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+		if a.GetNamespace() == "broken" {
+			return authorizer.DecisionAllow, "", errors.New("the API server does not answer")
+		}
+		return authorizer.DecisionNoOpinion, "", nil
+	})
+	h := &handler{may: may}
+	sees := h.sees(request.WithUser(t.Context(), &user.DefaultInfo{Name: "alice"}))
+	if sees == nil || sees("broken") {
+		t.Error("who may see is not known, and names are shown")
+	}
+	h.may = authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+		return authorizer.DecisionAllow, "", errors.New("the API server does not answer")
+	})
+	if h.sees(request.WithUser(t.Context(), &user.DefaultInfo{Name: "alice"})) == nil {
+		t.Error("who may see is not known, and everything is shown")
+	}
+	h.may = authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+		return authorizer.DecisionAllow, "", nil
+	})
+	if sees := h.sees(t.Context()); sees == nil || sees("team") {
+		t.Error("nobody sees what runs")
 	}
 }

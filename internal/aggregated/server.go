@@ -85,15 +85,8 @@ func (s *Server) Start(ctx context.Context) error {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    largestHeader,
 		// Whoever connects and says nothing, as probes do, is no news.
-		ErrorLog: slog.NewLogLogger(logr.ToSlogHandler(s.log.V(1)), slog.LevelDebug),
-		TLSConfig: &tls.Config{
-			MinVersion:     tls.VersionTLS12,
-			GetCertificate: certificate,
-			// The API server shows a certificate when it hands on a request; it is verified where it is
-			// used, against what the cluster says of its API server.
-			ClientAuth: tls.RequestClientCert,
-			NextProtos: []string{"h2", "http/1.1"},
-		},
+		ErrorLog:  slog.NewLogLogger(logr.ToSlogHandler(s.log.V(1)), slog.LevelDebug),
+		TLSConfig: tlsConfig(certificate),
 	}
 	stopped := context.AfterFunc(ctx, func() {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
@@ -106,6 +99,17 @@ func (s *Server) Start(ctx context.Context) error {
 		return fmt.Errorf("serving explanations: %w", err)
 	}
 	return nil
+}
+
+func tlsConfig(certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)) *tls.Config {
+	return &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		GetCertificate: certificate,
+		// The API server shows a certificate when it hands on a request; it is verified where it is
+		// used, against what the cluster says of its API server.
+		ClientAuth: tls.RequestClientCert,
+		NextProtos: []string{"h2", "http/1.1"},
+	}
 }
 
 // certificate returns what tells the server's certificate, which may be renewed while it runs.

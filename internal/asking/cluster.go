@@ -1,11 +1,13 @@
 package asking
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,10 +108,48 @@ func (c *Cluster) ask(ctx context.Context, s Subject, r *rest.Request, answer an
 	if err != nil {
 		return c.say(s, err)
 	}
-	if err := json.Unmarshal(data, answer); err != nil {
+	if err := read(data, answer); err != nil {
 		return fmt.Errorf("reading the answer about %s: %w", s.Name, err)
 	}
 	return nil
+}
+
+// read reads the answer without what moves a terminal instead of being shown by it: there are names
+// in it that others gave, and texts that they wrote.
+func read(data []byte, answer any) error {
+	var tree any
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	if err := decoder.Decode(&tree); err != nil {
+		return err
+	}
+	shown, err := json.Marshal(printable(tree))
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(shown, answer)
+}
+
+// printable replaces control characters and those that change the direction of writing. Lines stay.
+func printable(tree any) any {
+	switch t := tree.(type) {
+	case string:
+		return strings.Map(func(r rune) rune {
+			if r == '\n' || unicode.IsPrint(r) {
+				return r
+			}
+			return unicode.ReplacementChar
+		}, t)
+	case []any:
+		for i := range t {
+			t[i] = printable(t[i])
+		}
+	case map[string]any:
+		for key := range t {
+			t[key] = printable(t[key])
+		}
+	}
+	return tree
 }
 
 // say tells apart what a person can do something about.

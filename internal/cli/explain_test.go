@@ -61,6 +61,13 @@ func explainCluster(t *testing.T) string {
 			write(http.StatusOK, answer)
 		case "/apis/explain.gpu.warp.dev/v1alpha1/namespaces/team/pods/p/explanation":
 			write(http.StatusOK, &explainv1alpha1.Explanation{Subject: "pod", Verdict: "PLACED", Message: "bound to n1", Runs: true})
+		case "/apis/explain.gpu.warp.dev/v1alpha1/namespaces/team/pods/rude/explanation":
+			write(http.StatusOK, &explainv1alpha1.Explanation{
+				Subject: "pod", Verdict: "PLACED", Message: "\x1b[2J\u009b31mgone\u202e", Runs: true, Snapshot: 1<<63 + 1,
+				Notes:   []string{"\x1b]0;title\x07"},
+				Misses:  []explainv1alpha1.Miss{{Holders: []explainv1alpha1.Holder{{Name: "team/Job/\r\x1b[1Ax"}}}},
+				History: []explainv1alpha1.Decision{{Message: "\x1b[8mhidden"}},
+			})
 		case "/apis/explain.gpu.warp.dev/v1alpha1/namespaces/team/gpuworkloads/gang/scenario":
 			write(http.StatusOK, &explainv1alpha1.Scenario{File: "request: {}\n"})
 		case "/apis/explain.gpu.warp.dev/v1alpha1/namespaces/team/gpuworkloads/nobody/explanation":
@@ -150,6 +157,17 @@ func TestExplainExitCodes(t *testing.T) {
 				t.Errorf("exit code %d, want %d with %q: %s%s", code, c.code, c.says, out, complaint)
 			}
 		})
+	}
+}
+
+// Names that others gave do not move the terminal of whoever reads them.
+func TestWhatOthersWroteIsShownOnly(t *testing.T) {
+	kubeconfig := explainCluster(t)
+	for _, output := range explainOutputs() {
+		code, out, _ := runExplainWith(t, kubeconfig, "pod/rude", "-o", output)
+		if code != Done || !strings.Contains(out, "gone") || !strings.Contains(out, "9223372036854775809") || strings.ContainsAny(out, "\x1b\x07\r\u009b\u202e") {
+			t.Errorf("-o %s: exit code %d, %q", output, code, out)
+		}
 	}
 }
 

@@ -53,6 +53,20 @@ func TestTheSameAgainIsOneEntryAndOneLine(t *testing.T) {
 	}
 }
 
+// What was said last of a workload is known even when what was said before is forgotten.
+func TestForgettingTheOldKeepsTheLatest(t *testing.T) {
+	l := New(Limits{Count: 2, Bytes: 1 << 20}, logr.Discard())
+	invalid := refusal(1, "a", "old")
+	invalid.Outcome = Invalid
+	l.Record(invalid)
+	l.Record(refusal(2, "a", "new"))
+	l.Record(refusal(3, "b", "b"))
+	l.Record(refusal(4, "a", "newer"))
+	if found := l.Find(Query{Name: "a"}); len(found) != 1 || found[0].Count != 2 || found[0].Time != at(2) {
+		t.Errorf("%+v", found)
+	}
+}
+
 func TestQueriesNarrow(t *testing.T) {
 	l := New(DefaultLimits(), logr.Discard())
 	l.Record(refusal(1, "a", "1"))

@@ -3,9 +3,10 @@ package explaining
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/reyisjones/gpu-orchestrator/core/explain"
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
@@ -77,8 +78,11 @@ func patch(namespace, kind, name string, spec map[string]any) string {
 	if err != nil {
 		panic(err) // Maps of strings and numbers have a form.
 	}
-	return fmt.Sprintf("kubectl -n %s patch %s %s --type=merge -p '%s'", namespace, kind, name, body)
+	return fmt.Sprintf("kubectl -n %s patch %s %s --type=merge -p %s", namespace, kind, name, quoted(string(body)))
 }
+
+// quoted is the text as one word of a shell, whatever is in it.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 func suspend(namespace, kind, name string, is bool) string {
 	return patch(namespace, kind, name, map[string]any{"suspend": is})
@@ -105,26 +109,41 @@ func (f *filling) mend(nodes []string) []string {
 	return lines
 }
 
-// leave stops workloads. Of those whose names are hidden it can say nothing.
+// leave stops workloads. It can say nothing of those whose names are hidden, of kinds that nobody
+// knows how to stop, and of names that no object can have: who makes a pod writes its owner as
+// they like, and people paste these lines into a shell.
 func leave(subjects []string) []string {
 	var lines []string
 	for _, subject := range subjects {
-		if isHidden(subject) {
-			continue
-		}
-		parts := strings.Split(subject, "/")
-		switch {
-		case len(parts) == 2:
-			lines = append(lines, suspend(parts[0], "gpuworkload", parts[1], true))
-		case len(parts) == 3 && parts[1] == "Job":
-			lines = append(lines, suspend(parts[0], "job", parts[2], true))
-		case len(parts) == 3 && parts[1] == "Pod":
-			lines = append(lines, fmt.Sprintf("kubectl -n %s delete pod %s", parts[0], parts[2]))
-		case len(parts) == 3 && slices.Contains([]string{"StatefulSet", "ReplicaSet"}, parts[1]):
-			lines = append(lines, fmt.Sprintf("kubectl -n %s scale %s %s --replicas=0", parts[0], strings.ToLower(parts[1]), parts[2]))
+		namespace, kind, name := subjectOf(subject)
+		switch kind {
+		case "GPUWorkload":
+			lines = append(lines, suspend(namespace, "gpuworkload", name, true))
+		case "Job":
+			lines = append(lines, suspend(namespace, "job", name, true))
+		case "Pod":
+			lines = append(lines, fmt.Sprintf("kubectl -n %s delete pod %s", namespace, name))
+		case "StatefulSet", "ReplicaSet", "Deployment", "ReplicationController":
+			lines = append(lines, fmt.Sprintf("kubectl -n %s scale %s %s --replicas=0", namespace, strings.ToLower(kind), name))
 		}
 	}
 	return lines
+}
+
+// subjectOf reads "namespace/name" of a GPUWorkload and "namespace/Kind/name". The kind is empty
+// where the namespace or the name is none that the API server lets an object have.
+func subjectOf(subject string) (namespace, kind, name string) {
+	parts := strings.Split(subject, "/")
+	switch len(parts) {
+	case 2:
+		namespace, kind, name = parts[0], "GPUWorkload", parts[1]
+	case 3:
+		namespace, kind, name = parts[0], parts[1], parts[2]
+	}
+	if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return "", "", ""
+	}
+	return namespace, kind, name
 }
 
 // move stops workloads and starts them again once the one that waits has its places: they are then
@@ -136,7 +155,10 @@ func (f *filling) move(subjects []string) []string {
 	}
 	lines = append(lines, fmt.Sprintf("kubectl -n %s wait gpuworkload/%s --for=condition=Scheduled --timeout=120s", f.workload.Namespace, f.workload.Name))
 	for _, subject := range subjects {
-		namespace, name, _ := strings.Cut(subject, "/")
+		namespace, kind, name := subjectOf(subject)
+		if kind != "GPUWorkload" {
+			return nil
+		}
 		lines = append(lines, suspend(namespace, "gpuworkload", name, false))
 	}
 	return lines

@@ -53,6 +53,8 @@ type Ask struct {
 	Try int
 	// Sees tells whether the asker may know the names of what runs in a namespace. Nil: in all.
 	Sees func(namespace string) bool
+	// curtain is what Sees leaves of names, within one answer.
+	curtain *curtain
 }
 
 // Workload explains a GPUWorkload.
@@ -65,9 +67,10 @@ func (e *Explainer) Workload(ctx context.Context, ask Ask) (*explainv1alpha1.Exp
 }
 
 func (e *Explainer) workload(ctx context.Context, ask Ask, w *gpuv1alpha1.GPUWorkload) (*explainv1alpha1.Explanation, error) {
+	ask = ask.drawn()
 	answer := e.answer(ask, "gpuworkload")
 	answer.Workload = w.Name
-	answer.History = e.history(ask.Name)
+	answer.History = e.history(ask)
 	if w.Spec.ClassName != e.ClassName {
 		answer.Notes = append(answer.Notes, fmt.Sprintf("this installation takes care of class %q, and the workload is of class %q", e.ClassName, w.Spec.ClassName))
 	}
@@ -100,7 +103,7 @@ func (e *Explainer) workload(ctx context.Context, ask Ask, w *gpuv1alpha1.GPUWor
 	if held := e.State.Withheld(w, pod, e.Clock.Now(), ask.Sees); held != "" && !found.Decision.Feasible {
 		say(answer, string(explain.Wait), explain.Withheld, held)
 	}
-	e.overrule(ctx, answer, w)
+	e.overrule(ctx, ask, answer, w)
 	return answer, tryRemedy(answer, &found, q.Snapshot, ask.Try)
 }
 
@@ -108,10 +111,10 @@ func (e *Explainer) workload(ctx context.Context, ask Ask, w *gpuv1alpha1.GPUWor
 const conditionPreempted = "Preempted"
 
 // overrule says first what keeps a workload from being planned at all, whatever room there is.
-func (e *Explainer) overrule(ctx context.Context, answer *explainv1alpha1.Explanation, w *gpuv1alpha1.GPUWorkload) {
+func (e *Explainer) overrule(ctx context.Context, ask Ask, answer *explainv1alpha1.Explanation, w *gpuv1alpha1.GPUWorkload) {
 	room := answer.Message
 	if c := meta.FindStatusCondition(w.Status.Conditions, conditionPreempted); c != nil && c.Status == metav1.ConditionTrue {
-		answer.Notes = append(answer.Notes, fmt.Sprintf("it ran until %s: %s", c.LastTransitionTime.UTC().Format(time.RFC3339), c.Message))
+		answer.Notes = append(answer.Notes, fmt.Sprintf("it ran until %s: %s", c.LastTransitionTime.UTC().Format(time.RFC3339), ask.curtain.text(c.Message)))
 	}
 	accepted := meta.FindStatusCondition(w.Status.Conditions, gpuv1alpha1.ConditionAccepted)
 	now := e.Clock.Now()
@@ -128,7 +131,7 @@ func (e *Explainer) overrule(ctx context.Context, answer *explainv1alpha1.Explan
 			say(answer, string(explain.Wait), explain.Outranked,
 				fmt.Sprintf("there is room for it now, but %d of higher priority wait and are looked at first", ahead))
 		} else if w.Status.Message != "" && w.Status.Message != answer.Message {
-			answer.Notes = append(answer.Notes, "its status says: "+w.Status.Message)
+			answer.Notes = append(answer.Notes, "its status says: "+ask.curtain.text(w.Status.Message))
 		}
 	}
 }

@@ -7,14 +7,10 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	explainv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/explain/v1alpha1"
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/core/explain"
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
-	"github.com/reyisjones/gpu-orchestrator/internal/decisions"
 )
 
 // filling is what an answer is written with.
@@ -143,38 +139,4 @@ func sayHours(hours float64) string {
 		return "less than 0.01 GPU-hours lost"
 	}
 	return fmt.Sprintf("at most %.3g GPU-hours lost", hours)
-}
-
-// recent is how many decisions an explanation shows.
-const recent = 10
-
-func (e *Explainer) history(name types.NamespacedName) []explainv1alpha1.Decision {
-	return decided(e.Parts.Decisions.Find(decisions.Query{Namespace: name.Namespace, Name: name.Name, Limit: recent}))
-}
-
-// Decided returns what was decided in a namespace, or about one workload of it.
-func (e *Explainer) Decided(q decisions.Query) *explainv1alpha1.DecisionList {
-	items := decided(e.Parts.Decisions.Find(q))
-	if items == nil {
-		items = []explainv1alpha1.Decision{}
-	}
-	return &explainv1alpha1.DecisionList{
-		TypeMeta: metav1.TypeMeta{APIVersion: explainv1alpha1.APIVersion, Kind: explainv1alpha1.DecisionListKind},
-		Items:    items,
-	}
-}
-
-func decided(found []decisions.Decision) []explainv1alpha1.Decision {
-	var all []explainv1alpha1.Decision
-	for i := range found {
-		d := &found[i]
-		all = append(all, explainv1alpha1.Decision{
-			Namespace: d.Workload.Namespace, Name: d.Workload.Name, Attempt: d.Attempt,
-			Time: metav1.NewTime(d.Time), Last: metav1.NewTime(d.Last), Count: d.Count, By: d.By,
-			Outcome: string(d.Outcome), Reason: string(d.Reason), Message: d.Sentence, Strategy: d.Strategy, Policy: d.Policy,
-			Pods: d.Pods, Nodes: d.Nodes, FirstNode: d.FirstNode, Took: metav1.Duration{Duration: d.Took}, Snapshot: d.Generation,
-			Victims: d.Victims, For: d.For,
-		})
-	}
-	return all
 }

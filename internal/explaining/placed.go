@@ -21,7 +21,7 @@ type snapshot = *cluster.Snapshot
 // placed says why a workload is where it is: what was said when it was planned, and how the engine
 // judges the place now.
 func (e *Explainer) placed(ctx context.Context, ask Ask, w *gpuv1alpha1.GPUWorkload, answer *explainv1alpha1.Explanation) error {
-	reason, message := explain.Planned, w.Status.Message
+	reason, message := explain.Planned, ask.curtain.text(w.Status.Message)
 	if w.Status.Phase == gpuv1alpha1.PhaseRunning || w.Status.Phase == gpuv1alpha1.PhaseScheduled {
 		reason = explain.Running
 	}
@@ -33,7 +33,7 @@ func (e *Explainer) placed(ctx context.Context, ask Ask, w *gpuv1alpha1.GPUWorkl
 	}
 	p := &explainv1alpha1.Placement{Planned: w.Status.LastScheduleTime, Attempt: w.Status.Attempt, Strategy: e.State.Strategy(w)}
 	if c := meta.FindStatusCondition(w.Status.Conditions, gpuv1alpha1.ConditionPlanned); c != nil && c.Status == metav1.ConditionTrue {
-		p.Message = c.Message
+		p.Message = ask.curtain.text(c.Message)
 	}
 	answer.Placement = p
 	s := e.State.Snapshot()

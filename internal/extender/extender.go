@@ -46,11 +46,16 @@ const (
 	defaultRequestMiB = 64
 )
 
+// nowhere is an address at which nothing is served.
+const nowhere = "0"
+
 // Config is what an installation of the extender may set.
 type Config struct {
 	Serving Serving
 	// Settings are those of the manager: topology levels, client limits, the default image.
 	Settings manager.Config
+	// ProbeAddress is where /healthz and /readyz are served in plain text, "0" for nowhere.
+	ProbeAddress string
 	// MetricsAddress is where metrics are served, "0" for nowhere.
 	MetricsAddress string
 	// RequestMiB is the largest body that is read, in MiB.
@@ -62,6 +67,7 @@ func DefaultConfig() Config {
 	return Config{
 		Serving:        Serving{Address: ":8888"},
 		Settings:       manager.DefaultConfig(),
+		ProbeAddress:   ":8081",
 		MetricsAddress: ":8080",
 		RequestMiB:     defaultRequestMiB,
 	}
@@ -69,11 +75,14 @@ func DefaultConfig() Config {
 
 // Validate says what is wrong with the configuration.
 func (c *Config) Validate() error {
-	var size error
+	var size, probes error
 	if c.RequestMiB < 1 || c.RequestMiB > 1024 {
 		size = fmt.Errorf("--max-request-mib is %d, it must be between 1 and 1024", c.RequestMiB)
 	}
-	return errors.Join(c.Serving.validate(), size, c.Settings.Validate())
+	if _, _, err := net.SplitHostPort(c.ProbeAddress); err != nil && c.ProbeAddress != nowhere {
+		probes = fmt.Errorf("--health-probe-bind-address %q is no host and port: %w", c.ProbeAddress, err)
+	}
+	return errors.Join(c.Serving.validate(), size, probes, c.Settings.Validate())
 }
 
 // Extender is one replica of the extender.
@@ -111,7 +120,7 @@ func (x *Extender) Run(ctx context.Context) error {
 	mgr, err := ctrl.NewManager(x.rest, ctrl.Options{
 		Scheme:                  x.scheme,
 		Metrics:                 metricsserver.Options{BindAddress: x.config.MetricsAddress},
-		HealthProbeBindAddress:  "0",
+		HealthProbeBindAddress:  nowhere, // They are served from the start, not only once the caches are read.
 		GracefulShutdownTimeout: ptr.To(gracefulShutdown),
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
@@ -128,7 +137,7 @@ func (x *Extender) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	world := state.New(state.Levels(x.config.Settings.TopologyLevels), strategies)
+	world := newState(&x.config.Settings, strategies)
 	nothing := func() {}
 	fed, err := world.Feed(ctx, mgr.GetCache(), nothing, nothing)
 	if err != nil {
@@ -172,9 +181,31 @@ func (x *Extender) Run(ctx context.Context) error {
 	if err := mgr.Add(server); err != nil {
 		return fmt.Errorf("setting up the server: %w", err)
 	}
+	if err := x.serveProbes(mgr, h, log); err != nil {
+		return err
+	}
 	log.Info("starting", "address", x.config.Serving.Address, "strategies", strategies.Names())
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("running the extender: %w", err)
+	}
+	return nil
+}
+
+// newState returns the state of a cluster of which nothing is known yet.
+func newState(settings *manager.Config, strategies *placement.Registry) *state.State {
+	world := state.New(state.Levels(settings.TopologyLevels), strategies)
+	world.SetClass(settings.ClassName)
+	return world
+}
+
+// serveProbes answers the kubelet, whatever becomes of the connections of the verbs.
+func (x *Extender) serveProbes(mgr ctrl.Manager, h *handler, log logr.Logger) error {
+	if x.config.ProbeAddress == nowhere {
+		return nil
+	}
+	plain := &server{serving: Serving{Address: x.config.ProbeAddress, Insecure: true}, handler: h.probes(), log: log, limits: defaultLimits()}
+	if err := mgr.Add(plain); err != nil {
+		return fmt.Errorf("setting up probes: %w", err)
 	}
 	return nil
 }
@@ -208,7 +239,7 @@ type server struct {
 type limits struct{ header, request, idle time.Duration }
 
 func defaultLimits() limits {
-	return limits{header: 5 * time.Second, request: 15 * time.Second, idle: 2 * time.Minute}
+	return limits{header: 5 * time.Second, request: 15 * time.Second, idle: 30 * time.Second}
 }
 
 // watchCertificate has the certificate read again when it changes.

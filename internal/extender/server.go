@@ -74,13 +74,19 @@ type handler struct {
 	catchUp time.Duration
 }
 
-// routes returns all that the extender serves on its port.
+// routes returns what kube-scheduler asks.
 func (h *handler) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/"+verbFilter, h.verb(verbFilter, h.filter))
 	mux.Handle("/"+verbPrioritize, h.verb(verbPrioritize, h.prioritize))
 	mux.Handle("/"+verbPreempt, h.verb(verbPreempt, h.preempt))
 	mux.Handle("/"+verbBind, h.verb(verbBind, h.bind))
+	return mux
+}
+
+// probes returns what the kubelet asks, on a port of its own.
+func (h *handler) probes() http.Handler {
+	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if err := h.ready(); err != nil {
@@ -109,6 +115,15 @@ func (e *httpError) Unwrap() error { return e.err }
 
 func failure(code int, format string, args ...any) error {
 	return &httpError{code: code, err: fmt.Errorf(format, args...)}
+}
+
+// unreadable is the answer to a body that says what it must not, or too much.
+func unreadable(err error) error {
+	var tooMany *tooManyError
+	if errors.As(err, &tooMany) {
+		return failure(http.StatusRequestEntityTooLarge, "%w", err)
+	}
+	return failure(http.StatusBadRequest, "%w", err)
 }
 
 // verb reads a request, has it answered and sends the answer. What is wrong with the request itself
@@ -212,7 +227,7 @@ func send(w http.ResponseWriter, result any) error {
 func (h *handler) filter(ctx context.Context, body []byte) (answer, error) {
 	a, err := readArgs(body)
 	if err != nil {
-		return answer{}, failure(http.StatusBadRequest, "%w", err)
+		return answer{}, unreadable(err)
 	}
 	if err := h.awaitSeen(ctx, a.pod); err != nil {
 		return answer{}, err
@@ -231,7 +246,7 @@ func (h *handler) filter(ctx context.Context, body []byte) (answer, error) {
 func (h *handler) prioritize(_ context.Context, body []byte) (answer, error) {
 	a, err := readArgs(body)
 	if err != nil {
-		return answer{}, failure(http.StatusBadRequest, "%w", err)
+		return answer{}, unreadable(err)
 	}
 	list := make(extenderv1.HostPriorityList, len(a.names))
 	for i, score := range h.engine.prioritize(a.pod, a.names) {
@@ -243,7 +258,7 @@ func (h *handler) prioritize(_ context.Context, body []byte) (answer, error) {
 func (h *handler) preempt(ctx context.Context, body []byte) (answer, error) {
 	p, err := readPreemption(body)
 	if err != nil {
-		return answer{}, failure(http.StatusBadRequest, "%w", err)
+		return answer{}, unreadable(err)
 	}
 	if err := h.awaitSeen(ctx, p.pod); err != nil {
 		return answer{}, err
@@ -277,7 +292,7 @@ func (h *handler) awaitSeen(ctx context.Context, pod *corev1.Pod) error {
 func (h *handler) bind(ctx context.Context, body []byte) (answer, error) {
 	b, err := readBinding(body)
 	if err != nil {
-		return answer{}, failure(http.StatusBadRequest, "%w", err)
+		return answer{}, unreadable(err)
 	}
 	result := extenderv1.ExtenderBindingResult{}
 	if err := h.bindPod(ctx, b); err != nil {

@@ -49,6 +49,10 @@ func TestRequestsThatCannotBeAnswered(t *testing.T) {
 		"a pod nobody knows":    {verb: "filter", body: `{"Pod":` + strings.ReplaceAll(podJSON, "uid-p", "uid-q") + `,"NodeNames":["a"]}`, code: 503, says: "has not heard of pod ns/p"},
 		"victims without UIDs":  {verb: "preempt", body: `{"Pod":` + podJSON + `,"NodeNameToMetaVictims":{"a":{"Pods":[{}]}}}`, code: 400, says: `victim 0 of node "a" has no UID`},
 		"null victims":          {verb: "preempt", body: `{"Pod":` + podJSON + `,"NodeNameToVictims":{"a":null}}`, code: 400, says: "null for victims"},
+		"too many names":        {verb: "filter", body: `{"Pod":` + podJSON + `,"NodeNames":["a"` + strings.Repeat(`,"a"`, mostNames) + `]}`, code: 413, says: "lists more than 50000 nodes"},
+		"too many nodes":        {verb: "prioritize", body: `{"Pod":` + podJSON + `,"Nodes":{"items":[0` + strings.Repeat(`,0`, mostNames) + `]}}`, code: 413, says: "lists more than 50000 nodes"},
+		"too many victims":      {verb: "preempt", body: `{"Pod":` + podJSON + `,"NodeNameToMetaVictims":{"a":{"Pods":[{}` + strings.Repeat(`,{}`, mostNames) + `]}}}`, code: 413, says: "lists more than 50000 nodes or pods"},
+		"victims of too many":   {verb: "preempt", body: `{"Pod":` + podJSON + `,"NodeNameToVictims":{"a":{}` + strings.Repeat(`,"a":{}`, mostNames) + `}}`, code: 413, says: "lists more than 50000 nodes or pods"},
 		"a binding to nowhere":  {verb: "bind", body: `{"PodName":"p","PodNamespace":"ns","PodUID":"uid-p"}`, code: 400, says: "Node is missing"},
 		"another path":          {verb: "filters", body: "{}", code: 404},
 	} {
@@ -82,13 +86,22 @@ func TestRequestsThatCannotBeAnswered(t *testing.T) {
 	}
 }
 
+// As many names as a body may have are answered.
+func TestAsManyNamesAsMayBe(t *testing.T) {
+	a, err := readArgs([]byte(`{"Pod":` + podJSON + `,"NodeNames":["a"` + strings.Repeat(`,"a"`, mostNames-1) + `]}`))
+	if err != nil || len(a.names) != mostNames {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestNothingIsAnsweredBeforeEverythingIsRead(t *testing.T) {
 	w := newWorld(t)
 	w.handler.ready = readiness(func() bool { return false }, func() error { return nil })
-	web := httptest.NewServer(w.handler.routes())
+	probes, web := httptest.NewServer(w.handler.probes()), httptest.NewServer(w.handler.routes())
+	defer probes.Close()
 	defer web.Close()
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 503} {
-		r, err := http.Get(web.URL + path)
+		r, err := http.Get(probes.URL + path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,8 +19,8 @@ type Serving struct {
 	Address string
 	// CertFile and KeyFile are the server's certificate; they are read again when they change.
 	CertFile, KeyFile string
-	// ClientCAFile, if given, is whose certificates the verbs are answered for; read again at every
-	// handshake. ClientNames narrows them to these common names.
+	// ClientCAFile, if given, is whose certificates are let in; read again at every handshake.
+	// ClientNames narrows them to these common names.
 	ClientCAFile string
 	ClientNames  []string
 	// Insecure serves plain HTTP, on the loopback interface alone.
@@ -55,8 +55,9 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// config returns the TLS configuration. Clients without a certificate are let in as far as the
-// probes: the kubelet has none.
+// config returns the TLS configuration. With a clients' authority nobody gets further than the
+// handshake without a certificate of it: connections are few, and whoever asks would wait for one
+// that a stranger holds. The kubelet, which has no certificate, probes another port.
 func (s *Serving) config(watcher *certwatcher.CertWatcher) *tls.Config {
 	config := &tls.Config{
 		MinVersion:     tls.VersionTLS12,
@@ -66,7 +67,7 @@ func (s *Serving) config(watcher *certwatcher.CertWatcher) *tls.Config {
 	if s.ClientCAFile == "" {
 		return config
 	}
-	config.ClientAuth = tls.VerifyClientCertIfGiven
+	config.ClientAuth = tls.RequireAndVerifyClientCert
 	base := config.Clone()
 	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		// kube-scheduler keeps its connections: a file read for each handshake is nothing.

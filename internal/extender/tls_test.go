@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -162,12 +163,15 @@ func TestOnlyKnownClientsAreAnswered(t *testing.T) {
 		{"the scheduler", a.client(t, "scheduler"), "/filter", 400}, // Whatever it asks, it may.
 		{"the scheduler", a.client(t, "scheduler"), "/bind", 400},
 		{"a kubelet", a.client(t, "kubelet"), "/filter", 403},
-		{"nobody", a.client(t, ""), "/filter", 403},
-		{"nobody", a.client(t, ""), "/bind", 403},
-		{"a probe", a.client(t, ""), "/healthz", 200},
+		{"the scheduler", a.client(t, "scheduler"), "/healthz", 404}, // Probes have a port of their own.
 	} {
 		if code, err := asks(t, c.client, url+c.path); err != nil || code != c.code {
 			t.Errorf("%s asks %s: %d %v, want %d", c.who, c.path, code, err, c.code)
+		}
+	}
+	for _, path := range []string{"/filter", "/bind", "/healthz"} {
+		if code, err := asks(t, a.client(t, ""), url+path); err == nil {
+			t.Errorf("nobody asks %s: %d", path, code)
 		}
 	}
 	foreign := a.client(t, "", func(c *tls.Config) {
@@ -184,6 +188,30 @@ func TestOnlyKnownClientsAreAnswered(t *testing.T) {
 	old := a.client(t, "scheduler", func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 })
 	if code, err := asks(t, old, url+"/filter"); err == nil {
 		t.Errorf("TLS 1.1 gets %d", code)
+	}
+}
+
+// Connections are few: no stranger holds one that kube-scheduler would have to wait for.
+func TestStrangersHoldNoConnections(t *testing.T) {
+	a := newAuthority(t)
+	a.issue(t, "server", "server")
+	a.issue(t, "scheduler", "system:kube-scheduler")
+	url := serve(t, newWorld(t), Serving{CertFile: a.file("server.crt"), KeyFile: a.file("server.key"), ClientCAFile: a.file("ca.crt")})
+	for range maxConnections + 1 {
+		conn, err := tls.Dial("tcp", strings.TrimPrefix(url, "https://"), &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // a stranger trusts anybody
+		if err != nil {
+			continue
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			continue
+		}
+		if _, err := conn.Read(make([]byte, 1)); err == nil {
+			t.Fatal("a stranger gets an answer")
+		}
+	}
+	if code, err := asks(t, a.client(t, "scheduler"), url+"/filter"); err != nil || code != 400 {
+		t.Errorf("the scheduler: %d %v", code, err)
 	}
 }
 

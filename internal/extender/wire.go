@@ -26,7 +26,7 @@ func readArgs(body []byte) (*args, error) {
 	var envelope struct {
 		Pod       json.RawMessage
 		Nodes     *nodeList
-		NodeNames *[]string
+		NodeNames *list[string]
 	}
 	if err := readStrict(body, &envelope); err != nil {
 		return nil, err
@@ -59,10 +59,10 @@ func readArgs(body []byte) (*args, error) {
 
 // nodeList is a v1.NodeList of which the items stay as they are written.
 type nodeList struct {
-	Kind       string            `json:"kind,omitempty"`
-	APIVersion string            `json:"apiVersion,omitempty"`
-	Metadata   json.RawMessage   `json:"metadata,omitempty"`
-	Items      []json.RawMessage `json:"items"`
+	Kind       string                `json:"kind,omitempty"`
+	APIVersion string                `json:"apiVersion,omitempty"`
+	Metadata   json.RawMessage       `json:"metadata,omitempty"`
+	Items      list[json.RawMessage] `json:"items"`
 }
 
 // named is all that is read of an object that is known by name.
@@ -94,12 +94,9 @@ type preemption struct {
 // readPreemption reads the body of /preempt.
 func readPreemption(body []byte) (*preemption, error) {
 	var envelope struct {
-		Pod               json.RawMessage
-		NodeNameToVictims map[string]*struct {
-			Pods             []named
-			NumPDBViolations int64
-		}
-		NodeNameToMetaVictims map[string]*extenderv1.MetaVictims
+		Pod                   json.RawMessage
+		NodeNameToVictims     table[*victims[named]]
+		NodeNameToMetaVictims table[*victims[*extenderv1.MetaPod]]
 	}
 	// The pods among the victims may have fields that are newer than this program.
 	if err := read(body, &envelope); err != nil {
@@ -109,7 +106,13 @@ func readPreemption(body []byte) (*preemption, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &preemption{pod: pod, victims: envelope.NodeNameToMetaVictims}
+	p := &preemption{pod: pod, victims: make(map[string]*extenderv1.MetaVictims, len(envelope.NodeNameToMetaVictims))}
+	for node, v := range envelope.NodeNameToMetaVictims {
+		if v == nil {
+			return nil, fmt.Errorf("node %q has null for victims", node)
+		}
+		p.victims[node] = &extenderv1.MetaVictims{Pods: v.Pods, NumPDBViolations: v.NumPDBViolations}
+	}
 	if len(envelope.NodeNameToVictims) > 0 {
 		if len(p.victims) > 0 {
 			return nil, errors.New("both NodeNameToMetaVictims and NodeNameToVictims are given: kube-scheduler sends the one or the other (nodeCacheCapable)")
@@ -127,9 +130,6 @@ func readPreemption(body []byte) (*preemption, error) {
 		}
 	}
 	for node, v := range p.victims {
-		if v == nil {
-			return nil, fmt.Errorf("node %q has null for victims", node)
-		}
 		for i, victim := range v.Pods {
 			if victim == nil || victim.UID == "" {
 				return nil, fmt.Errorf("victim %d of node %q has no UID", i, node)

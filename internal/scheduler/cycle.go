@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/sets"
 	toolscache "k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -237,15 +236,7 @@ func partOf(list []state.PodPart, pod *corev1.Pod) int {
 func itself(m *member) *corev1.Pod { return m.pod }
 
 // alike tells whether two pods ask the same of their nodes.
-func alike(a, b *corev1.Pod) bool {
-	same := equality.Semantic.DeepEqual
-	sameSize := func(x, y []corev1.Container) bool {
-		return slices.EqualFunc(x, y, func(c, d corev1.Container) bool { return same(c.Resources, d.Resources) })
-	}
-	return sameSize(a.Spec.Containers, b.Spec.Containers) && sameSize(a.Spec.InitContainers, b.Spec.InitContainers) &&
-		same(a.Spec.NodeSelector, b.Spec.NodeSelector) && same(a.Spec.Affinity, b.Spec.Affinity) &&
-		same(a.Spec.Tolerations, b.Spec.Tolerations) && same(a.Spec.Overhead, b.Spec.Overhead) && same(a.Spec.Resources, b.Spec.Resources)
-}
+func alike(a, b *corev1.Pod) bool { return state.Alike(a, b) }
 
 // assign gives nodes to the members without one, those that are alike in the order of their
 // ranks, and holds the room.

@@ -2,12 +2,14 @@ package state
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	resourcehelper "k8s.io/component-helpers/resource"
 
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/core/placement"
@@ -127,23 +129,19 @@ func GPUOf(pod *corev1.Pod) (name string, count int64) {
 	if name == "" {
 		return "", 0
 	}
-	// Init containers run before the others, not beside them.
-	for i := range pod.Spec.Containers {
-		q := pod.Spec.Containers[i].Resources.Requests[corev1.ResourceName(name)]
-		count += q.Value()
+	if !sane(pod) {
+		return name, math.MaxInt64 // More than any node has; CheckAmounts says what is wrong.
 	}
-	for i := range pod.Spec.InitContainers {
-		q := pod.Spec.InitContainers[i].Resources.Requests[corev1.ResourceName(name)]
-		count = max(count, q.Value())
-	}
-	return name, count
+	// Init containers run before the others, unless they are restarted: then they run beside them.
+	q := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})[corev1.ResourceName(name)]
+	return name, q.Value()
 }
 
 // IsGPU tells whether a resource counts GPUs or parts of one.
 func IsGPU(name string) bool {
 	return strings.HasPrefix(name, "nvidia.com/gpu") && !strings.HasPrefix(name, "nvidia.com/gpumem") && !strings.HasPrefix(name, "nvidia.com/gpucores") ||
 		strings.HasPrefix(name, "nvidia.com/mig-") ||
-		name == "amd.com/gpu" || name == "gpu.intel.com/i915"
+		name == "amd.com/gpu" || name == "gpu.intel.com/i915" || name == "gpu.intel.com/xe"
 }
 
 // PodQuestion translates count pods like the given one, of a gang, into a question to the engine.

@@ -2,11 +2,13 @@ package state
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 )
@@ -54,6 +56,8 @@ func TestGPUOf(t *testing.T) {
 	asks := func(name, amount string) corev1.Container {
 		return corev1.Container{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceName(name): resource.MustParse(amount)}}}
 	}
+	sidecar := asks("nvidia.com/gpu", "4")
+	sidecar.RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
 	for title, c := range map[string]struct {
 		init, main []corev1.Container
 		name       string
@@ -64,6 +68,10 @@ func TestGPUOf(t *testing.T) {
 		"memory of one is no GPU":    {main: []corev1.Container{asks("nvidia.com/gpumem", "4000")}},
 		"two containers":             {main: []corev1.Container{asks("nvidia.com/gpu", "1"), asks("nvidia.com/gpu", "2")}, name: "nvidia.com/gpu", count: 3},
 		"an init container needs it": {init: []corev1.Container{asks("amd.com/gpu", "4")}, main: []corev1.Container{asks("amd.com/gpu", "1")}, name: "amd.com/gpu", count: 4},
+		"beside one that goes on":    {init: []corev1.Container{sidecar}, main: []corev1.Container{asks("nvidia.com/gpu", "4")}, name: "nvidia.com/gpu", count: 8},
+		"after one that goes on":     {init: []corev1.Container{sidecar, asks("nvidia.com/gpu", "6")}, main: []corev1.Container{asks("nvidia.com/gpu", "4")}, name: "nvidia.com/gpu", count: 10},
+		"Intel's newer driver":       {main: []corev1.Container{asks("gpu.intel.com/xe", "2")}, name: "gpu.intel.com/xe", count: 2},
+		"more than there is":         {main: []corev1.Container{asks("nvidia.com/gpu", "1e99")}, name: "nvidia.com/gpu", count: math.MaxInt64},
 	} {
 		t.Run(title, func(t *testing.T) {
 			name, count := GPUOf(&corev1.Pod{Spec: corev1.PodSpec{InitContainers: c.init, Containers: c.main}})

@@ -3,7 +3,10 @@ package state
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -122,7 +125,16 @@ func workOf(pod *corev1.Pod) (workKey, bool) {
 			return workKey{uid: m.workload, name: pod.Namespace + "/" + w.Name}, true
 		}
 	}
-	return workKey{name: pod.Namespace + "/" + owner.Kind + "/" + owner.Name}, false
+	return workKey{name: pod.Namespace + "/" + printable(owner.Kind) + "/" + printable(owner.Name)}, false
+}
+
+// printable writes out what a terminal would not show as a letter. Whoever makes a pod writes its
+// owner as they like, and its name is in what others read.
+func printable(name string) string {
+	if strings.ContainsFunc(name, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }) {
+		return strings.Trim(strconv.QuoteToASCII(name), `"`)
+	}
+	return name
 }
 
 func (s *State) workFor(key workKey) *work {

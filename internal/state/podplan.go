@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	gpuv1alpha1 "github.com/reyisjones/gpu-orchestrator/api/v1alpha1"
 	"github.com/reyisjones/gpu-orchestrator/core/cluster"
@@ -31,6 +32,30 @@ type PodsAsked struct {
 type PodPart struct {
 	Pod   *corev1.Pod
 	Count int
+}
+
+// PodParts puts pods that are alike together, in the order in which they come.
+func PodParts(pods []*corev1.Pod) []PodPart {
+	var list []PodPart
+	for _, pod := range pods {
+		i := slices.IndexFunc(list, func(p PodPart) bool { return Alike(p.Pod, pod) })
+		if i < 0 {
+			i, list = len(list), append(list, PodPart{Pod: pod})
+		}
+		list[i].Count++
+	}
+	return list
+}
+
+// Alike tells whether two pods ask the same of their nodes.
+func Alike(a, b *corev1.Pod) bool {
+	same := equality.Semantic.DeepEqual
+	sameSize := func(x, y []corev1.Container) bool {
+		return slices.EqualFunc(x, y, func(c, d corev1.Container) bool { return same(c.Resources, d.Resources) })
+	}
+	return sameSize(a.Spec.Containers, b.Spec.Containers) && sameSize(a.Spec.InitContainers, b.Spec.InitContainers) &&
+		same(a.Spec.NodeSelector, b.Spec.NodeSelector) && same(a.Spec.Affinity, b.Spec.Affinity) &&
+		same(a.Spec.Tolerations, b.Spec.Tolerations) && same(a.Spec.Overhead, b.Spec.Overhead) && same(a.Spec.Resources, b.Spec.Resources)
 }
 
 // PodsQuestion translates pods of a gang, which need not be alike, into a question to the engine.

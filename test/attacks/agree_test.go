@@ -43,7 +43,7 @@ func TestTheSameAreGPUs(t *testing.T) {
 	w := open(t)
 	for _, name := range []string{
 		"nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/gpumem", "nvidia.com/gpucores", "nvidia.com/gpumem-percentage",
-		"nvidia.com/mig-1g.10gb", "nvidia.com/nvme", "amd.com/gpu", "amd.com/gpu2", "gpu.intel.com/i915", "gpu.intel.com/x", "example.com/gpu",
+		"nvidia.com/mig-1g.10gb", "nvidia.com/nvme", "amd.com/gpu", "amd.com/gpu2", "gpu.intel.com/i915", "gpu.intel.com/xe", "gpu.intel.com/x", "example.com/gpu",
 	} {
 		u, err := w.tryCreate(t.Context(), alice, `{kind: Pod, metadata: {namespace: team-a}, spec: {containers: [{name: c, image: i, resources: {limits: {`+name+`: 1}}}]}}`)
 		if err != nil {

@@ -81,5 +81,6 @@ func (c *ControlPlane) ExtenderSpec() process.Spec {
 		flag("client-ca-file", c.authority.CAFile()),
 		flag("client-name", Scheduler),
 		flag("metrics-bind-address", address(c.ExtenderMetrics)),
+		flag("health-probe-bind-address", address(c.ExtenderHealth)),
 	)
 }

@@ -36,7 +36,7 @@ func (c *ControlPlane) healthURL(name string) string {
 	case Kwok:
 		return "http://" + address(c.Ports.Kwok) + "/healthz"
 	case Extender:
-		return c.ExtenderURL() + "/readyz"
+		return "http://" + address(c.ExtenderHealth) + "/readyz"
 	default:
 		return c.ManagerHealthURL()
 	}

@@ -23,6 +23,7 @@ type Ports struct {
 	ManagerWebhook    int
 	Extender          int
 	ExtenderMetrics   int
+	ExtenderHealth    int
 	ManagerAPI        int
 }
 
@@ -33,7 +34,7 @@ func freePorts() (Ports, error) {
 	for _, port := range []*int{
 		&p.Etcd, &p.EtcdPeer, &p.APIServer, &p.ControllerManager,
 		&p.Scheduler, &p.OurScheduler, &p.Kwok, &p.ManagerMetrics, &p.ManagerHealth, &p.ManagerWebhook,
-		&p.Extender, &p.ExtenderMetrics, &p.ManagerAPI,
+		&p.Extender, &p.ExtenderMetrics, &p.ExtenderHealth, &p.ManagerAPI,
 	} {
 		listener, err := net.Listen("tcp", address(0))
 		if err != nil {
