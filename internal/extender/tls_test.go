@@ -202,7 +202,7 @@ func TestStrangersHoldNoConnections(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		defer conn.Close()
+		t.Cleanup(func() { _ = conn.Close() })
 		if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 			continue
 		}

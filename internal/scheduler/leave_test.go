@@ -144,8 +144,12 @@ func TestWhoIsNotThereIsSweptAway(t *testing.T) {
 		for _, p := range []*corev1.Pod{member, grouped} {
 			s.plugin.onPod(p)
 		}
+		s.plugin.mu.Lock()
 		s.plugin.alone[single.UID] = &alone{pod: single, refused: true}
+		s.plugin.mu.Unlock()
 		s.pass(2 * tick)
+		s.plugin.mu.Lock()
+		defer s.plugin.mu.Unlock()
 		if n := len(s.plugin.roster.gangs) + len(s.plugin.roster.of) + len(s.plugin.alone) + len(s.plugin.groups); n != 0 {
 			t.Errorf("%d entries are left of pods that nobody has", n)
 		}

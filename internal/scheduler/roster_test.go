@@ -38,7 +38,7 @@ func memory(g *gang) error {
 	}
 	_, problem := g.ask()
 	if wrong := g.contradiction(head) != nil || len(g.members) > head.ask.Size; wrong != (problem != nil) {
-		return fmt.Errorf("that its members contradict each other is %v, it says %v", wrong, problem)
+		return fmt.Errorf("that its members contradict each other is %v, and its own answer is %t", wrong, problem != nil)
 	}
 	return nil
 }
