@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -85,7 +86,12 @@ func TestRotation(t *testing.T) {
 	go func() { _ = other.Start(ctx) }()
 	mux := http.NewServeMux()
 	webhook.Register(ctrlwebhook.NewServer(ctrlwebhook.Options{WebhookMux: mux}), webhook.Parts{Scheme: admin.Scheme(), Clock: clock.RealClock{}})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second, ErrorLog: log.New(io.Discard, "", 0)}
+	var asked atomic.Int64
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		mux.ServeHTTP(w, r)
+	})
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Second, ErrorLog: log.New(io.Discard, "", 0)}
 	defer func() { _ = server.Close() }()
 	go func() {
 		_ = server.Serve(tls.NewListener(listener, &tls.Config{GetCertificate: serving.Certificate, MinVersion: tls.VersionTLS12}))
@@ -112,7 +118,10 @@ func TestRotation(t *testing.T) {
 	try := func(ctx context.Context) error {
 		return admin.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: foreign, GenerateName: "c-"}}, client.DryRunAll)
 	}
-	err = wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) { return try(ctx) == nil, nil })
+	// Until the API server has heard of the webhook, it asks nobody and everything works.
+	err = wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		return try(ctx) == nil && asked.Load() > 0, nil
+	})
 	if err != nil {
 		t.Fatalf("it never works: %v", try(t.Context()))
 	}
