@@ -29,6 +29,8 @@ func TestGangOf(t *testing.T) {
 		"a least without a gang":   {annotations: map[string]string{gpuv1alpha1.GangMinSizeAnnotation: "4"}, wrong: "metadata.labels[" + name + "]"},
 		"a size that is no number": {labels: map[string]string{name: "g", size: "many"}, wrong: "metadata.labels[" + size + "]"},
 		"a size beyond all sense":  {labels: map[string]string{name: "g", size: "2147483648"}, wrong: "metadata.labels[" + size + "]"},
+		"the largest gang":         {labels: map[string]string{name: "g", size: "10000"}, size: 10000, min: 10000},
+		"one more than that":       {labels: map[string]string{name: "g", size: "10001"}, wrong: "metadata.labels[" + size + "]"},
 		"no pods at all":           {labels: map[string]string{name: "g", size: "0"}, wrong: "metadata.labels[" + size + "]"},
 		"more at least than most":  {labels: map[string]string{name: "g", size: "8"}, annotations: map[string]string{gpuv1alpha1.GangMinSizeAnnotation: "9"}, wrong: "metadata.annotations[" + gpuv1alpha1.GangMinSizeAnnotation + "]"},
 		"a slice":                  {labels: map[string]string{name: "g", size: "8"}, annotations: map[string]string{gpuv1alpha1.SliceAnnotation: "4/leaf"}, size: 8, min: 8},

@@ -355,3 +355,26 @@ func TestPodsThatNeverCameAreNotGone(t *testing.T) {
 		t.Errorf("free are %v", got)
 	}
 }
+
+// Where a node counts something else than GPUs under their name, its inside says nothing about it.
+func TestNodesThatCountPartsAreNotLookedInto(t *testing.T) {
+	for title, labels := range map[string]map[string]string{
+		"shared":        {"nvidia.com/gpu.replicas": "2"},
+		"MIG instances": {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			s := newState(t)
+			n := gpuNode("a", 4)
+			for key, value := range labels {
+				n.Labels[key] = value
+			}
+			s.SetNode(n)
+			if _, err := s.SetInventory(inventory("a", 4)); err != nil {
+				t.Fatal(err)
+			}
+			if s.Snapshot().Node("a").Board != nil {
+				t.Error("it is looked into")
+			}
+		})
+	}
+}

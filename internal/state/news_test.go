@@ -26,6 +26,8 @@ func TestPendingWorkloadsAreCountedByReason(t *testing.T) {
 		PendingSuspended: {func(w *gpuv1alpha1.GPUWorkload) { w.Spec.Suspend = true }},
 		PendingRetry:     {func(w *gpuv1alpha1.GPUWorkload) { w.Status.NextRetryTime = &metav1.Time{Time: time.Unix(1, 0)} }},
 		PendingNoRoom:    {condition(gpuv1alpha1.ConditionPlanned, "NoRoom")},
+		PendingReserved:  {condition(gpuv1alpha1.ConditionPlanned, "Reserved")},
+		PendingPreempted: {condition(gpuv1alpha1.ConditionPlanned, "Preempted")},
 		PendingNeverFits: {condition(gpuv1alpha1.ConditionPlanned, "NeverFits")},
 		PendingOther:     {condition(gpuv1alpha1.ConditionPlanned, "a reason of a later version")},
 		"": {
