@@ -23,8 +23,11 @@ func (s *State) before(w *gpuv1alpha1.GPUWorkload, ask *Ask) (held uint64) {
 	for i := range r.held {
 		h := &r.held[i]
 		switch {
-		case h.uid == w.UID || holds && r.after(h, keyOf(w).name, 0):
-			continue // What is held for it is held beside this one: it comes later.
+		case h.uid == w.UID:
+			continue
+		case holds && slices.Contains(h.Needs, keyOf(w).name):
+			// It begins once this one has ended: two that wait for each other would wait for ever.
+			continue
 		case h.Firm && overdue && ask.Since.Before(h.since):
 			continue
 		case !h.Firm && (overdue || h.priority < Priority(w)):
@@ -35,24 +38,6 @@ func (s *State) before(w *gpuv1alpha1.GPUWorkload, ask *Ask) (held uint64) {
 		held |= 1 << i
 	}
 	return held
-}
-
-// after tells whether the hold begins only once the named workload has ended, or one that itself
-// comes after it. Two that wait for each other would wait for ever.
-func (r *reservations) after(h *reserved, name string, depth int) bool {
-	if slices.Contains(h.Needs, name) {
-		return true
-	}
-	if depth == len(r.held) {
-		return false
-	}
-	for _, between := range h.Needs {
-		i := slices.IndexFunc(r.held, func(other reserved) bool { return other.Name == between })
-		if i >= 0 && r.after(&r.held[i], name, depth+1) {
-			return true
-		}
-	}
-	return false
 }
 
 // besides returns the cluster as it is for a workload that has to leave the given reservations
