@@ -44,7 +44,7 @@ func seeds(n uint64) uint64 { return max(1, n/slowdown) }
 // draws. Under the race detector that is four times n.
 func until(t *testing.T, n int, found *bool, property func(*rapid.T)) {
 	t.Helper()
-	for round := 0; round < max(30, 4*slowdown) && !*found; round++ {
+	for round := 0; round < max(30, 16*slowdown) && !*found; round++ {
 		cases(t, n, func(t *rapid.T) {
 			if !*found {
 				property(t)
